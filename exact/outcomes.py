@@ -1,0 +1,172 @@
+"""Every outcome of a program that draws through a Chooser, with its exact weight.
+
+The program is run again and again; each run follows the recorded choices of the one before and takes the next branch
+that is left. Nothing about the program is assumed but that it is a function of its draws, and that is checked on
+every replay. Floats enter as the exact values that they are, so the law of a float32 run is exact too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from exact.arithmetic import ONE, ZERO, exact, fraction
+from rheo_core.chooser import Chooser, check_probability, check_weights
+
+
+class EnumerationError(Exception):
+    """A program whose outcomes cannot be enumerated."""
+
+
+class NotReproducible(EnumerationError):
+    """On replay the program made another sequence of calls: it does not draw through its chooser alone."""
+
+
+class UnhashableResult(EnumerationError):
+    """The program returned something that cannot be a key of a law."""
+
+
+class TooManyOutcomes(EnumerationError):
+    """More outcomes than the limit; `covered` is the mass of those enumerated."""
+
+    def __init__(self, limit: int, covered: Fraction) -> None:
+        self.limit = limit
+        self.covered = covered
+        super().__init__(f"more than {limit} outcomes (those enumerated hold {float(covered):.6g} of the mass)")
+
+
+@dataclass
+class Branch:
+    """One random call on the current path: what was asked, the options of positive weight, and the one taken."""
+
+    call: Hashable
+    options: list[tuple[int, Any]]
+    at: Hashable | None
+    taken: int = 0
+
+
+class Walk:
+    """Depth-first walk over every sequence of choices of a program.
+
+    `branch(call, weights)` is the one primitive: it returns the position chosen on this run. `call` is what the program
+    asked, compared on every replay; `weights` is only called the first time and gives exact numbers of positive sum.
+    """
+
+    def __init__(self) -> None:
+        self.path: list[Branch] = []
+        self._weights: list[Any] = [ONE]
+        self._depth = 0
+
+    def branch(self, call: Hashable, weights: Callable[[], Sequence[Any]], at: Hashable | None = None) -> int:
+        """The position chosen on this run among `weights()`; zero weights are never chosen."""
+        if self._depth == len(self.path):
+            self._open(call, list(weights()), at)
+        branch = self.path[self._depth]
+        if branch.call != call:
+            raise NotReproducible(f"call {self._depth + 1} was {branch.call} and is {call} when replayed")
+        self._depth += 1
+        return branch.options[branch.taken][0]
+
+    def _open(self, call: Hashable, weights: list[Any], at: Hashable | None) -> None:
+        mass = sum(weights)
+        options = [(i, weight / mass) for i, weight in enumerate(weights) if weight]
+        self.path.append(Branch(call, options, at))
+        self._weights.append(self._weights[-1] * options[0][1])
+
+    @property
+    def weight(self) -> Any:
+        """Exact probability of the choices made so far on this run."""
+        return self._weights[self._depth]
+
+    def runs(self, run: Callable[[], Any]) -> Iterator[tuple[Any, Any]]:
+        """(result, weight) of every run, in lexicographic order of choices."""
+        while True:
+            self._depth = 0
+            try:
+                result = run()
+            except Exception as error:
+                error.add_note(f"in the branch {self.describe()}, of weight {fraction(self.weight)}")
+                raise
+            if self._depth < len(self.path):
+                raise NotReproducible(f"the run ended after {self._depth} calls; {len(self.path)} were expected")
+            yield result, self.weight
+            if not self._next():
+                return
+
+    def _next(self) -> bool:
+        """Step to the next path; False when all are done."""
+        while self.path:
+            branch = self.path[-1]
+            branch.taken += 1
+            self._weights.pop()
+            if branch.taken < len(branch.options):
+                self._weights.append(self._weights[-1] * branch.options[branch.taken][1])
+                return True
+            self.path.pop()
+        return False
+
+    def describe(self) -> str:
+        """The choices of this run, one after another."""
+        steps = (branch for branch in self.path[: self._depth])
+        text = ", ".join(f"{b.call[0] if isinstance(b.call, tuple) else b.call}" + _place(b) for b in steps)
+        return f"[{text}]"
+
+
+def _place(branch: Branch) -> str:
+    return f" -> {branch.options[branch.taken][0]}" + (f" at {branch.at}" if branch.at is not None else "")
+
+
+class ExhaustiveChooser:
+    """The chooser of a `Walk`: accept gives P and 1 - P, index gives w_i / sum(w), all exact."""
+
+    def __init__(self, walk: Walk) -> None:
+        self.walk = walk
+
+    def accept(self, probability: Any, at: Hashable | None = None) -> bool:
+        check_probability(probability)
+
+        def weights() -> Sequence[Any]:
+            p = exact(probability)
+            return (p, ONE - p)
+
+        return self.walk.branch(("accept", probability), weights, at) == 0
+
+    def index(self, weights: ArrayLike, at: Hashable | None = None) -> int:
+        asked = tuple(weights.tolist() if isinstance(weights, np.ndarray) else weights)  # type: ignore[arg-type]
+        return self.walk.branch(("index", asked), lambda: [exact(w) for w in check_weights(weights)], at)
+
+
+def outcomes(program: Callable[[Chooser], Any], *, limit: int | None = None) -> Iterator[tuple[Any, Any]]:
+    """(result, exact weight) of every run of `program(chooser)`, one by one; equal results are not merged."""
+    walk = Walk()
+    chooser = ExhaustiveChooser(walk)
+    covered: Any = ZERO
+    for count, (result, weight) in enumerate(walk.runs(lambda: program(chooser))):
+        if limit is not None and count == limit:
+            raise TooManyOutcomes(limit, fraction(covered))
+        covered += weight
+        yield result, weight
+
+
+def law(program: Callable[[Chooser], Hashable], *, limit: int | None = None) -> dict[Hashable, Fraction]:
+    """The exact law of `program(chooser)`, by exhaustive replay.
+
+    Branches of probability 0 never run; the law has no zero entries and sums to 1. An exception of the program
+    propagates with its branch and weight as a note. Raises `NotReproducible` where a replay makes other calls,
+    `UnhashableResult`, and `TooManyOutcomes` beyond `limit` runs.
+
+    >>> law(lambda chooser: chooser.index([1, 2]) + chooser.accept(Fraction(1, 4)))
+    {1: Fraction(7, 12), 0: Fraction(1, 4), 2: Fraction(1, 6)}
+    """
+    masses: dict[Hashable, Any] = {}
+    for result, weight in outcomes(program, limit=limit):
+        try:
+            masses[result] = masses.get(result, ZERO) + weight
+        except TypeError:
+            raise UnhashableResult(f"result: got {result!r}, expected something hashable") from None
+    return {result: fraction(mass) for result, mass in masses.items()}

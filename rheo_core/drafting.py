@@ -1,0 +1,151 @@
+"""The two constructions of the dynamic draft tree.
+
+`expand` then `Tree.first` is the layered construction of the paper and of EAGLE (section 2.1): K parents a level, D
+levels, prune to R. `Growth` builds the kept tree best-first and draws only what it keeps. For a proxy that ignores Y and
+lies in [q(x_{m+1}), 1] both give the same tree in the same order from the same draws (by address).
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import Any
+
+from rheo_core.chooser import Chooser
+from rheo_core.errors import InvalidInput
+from rheo_core.laws import Row
+from rheo_core.pool import Drafter, Pool, Slot
+from rheo_core.rows import Prefix
+from rheo_core.tree import ROOT, SAMPLED, Nodes, SlotPath, Tree, TreeShape, rank
+
+
+def tail_address(path: SlotPath) -> tuple[Any, ...]:
+    """Address of the draw of Y below the parent at `path`."""
+    return ("tail", 0, path, 0)
+
+
+def expand(drafter: Drafter, prefix: Prefix, shape: TreeShape, chooser: Chooser) -> Tree:
+    """The unpruned tree U, ranked: the K best nodes of each level are expanded, D levels deep."""
+    nodes = Nodes()
+    frontier = [ROOT]
+    for _ in range(shape.depth):
+        level: list[int] = []
+        for parent in frontier:  # in rank order, so that a level stands from left to right
+            pool = drafter.pool(prefix + nodes.tokens_to(parent))
+            sampled = None if pool.tail is None else chooser.index(pool.tail, at=tail_address(nodes.path(parent)))
+            level += [_add(nodes, drafter, parent, slot) for slot in pool.slots(sampled)]
+        best = rank([nodes.score[node] for node in level])[: shape.width]
+        frontier = [level[position] for position in best]
+    return nodes.tree(rank(nodes.score), drafter.pair.p(prefix).dtype)
+
+
+def layered(drafter: Drafter, prefix: Prefix, shape: TreeShape, chooser: Chooser) -> Tree:
+    """Prune_R(U): expand, then keep the R best nodes (appendix C.1)."""
+    return expand(drafter, prefix, shape, chooser).first(shape.budget)
+
+
+def grown(drafter: Drafter, prefix: Prefix, shape: TreeShape, chooser: Chooser) -> Tree:
+    """The same tree built best-first."""
+    growth = Growth(drafter, prefix, shape)
+    while (tail := growth.advance()) is not None:
+        growth.settle(chooser.index(tail, at=tail_address(growth.path)))
+    return growth.tree()
+
+
+def _add(nodes: Nodes, drafter: Drafter, parent: int, slot: Slot) -> int:
+    number, kind, draft_id, score = slot
+    path_score = score if parent == ROOT else nodes.score[parent] * score
+    return nodes.append(parent, number, kind, drafter.pair.target_id(draft_id), path_score)
+
+
+class Growth:
+    """Best-first growth that stops at each draw.
+
+    The highest-ranked slot is admitted and, if its depth is below D and fewer than K nodes of its depth were expanded,
+    expanded: its leads and its sampled slot become open. Admitting a sampled slot needs its token: `advance` returns
+    q~ [draft V] and waits for `settle(token)`, which opens the fills. Needs a proxy that ignores Y and lies in
+    [q(x_{m+1}), 1] (Lemma 4); any other raises `InvalidInput`.
+    """
+
+    def __init__(self, drafter: Drafter, prefix: Prefix, shape: TreeShape) -> None:
+        if getattr(drafter.proxy, "uses_token", True):
+            raise InvalidInput("construction", "grown", "a proxy that ignores the sampled token (else: layered)")
+        self.drafter = drafter
+        self.prefix = prefix
+        self.shape = shape
+        self.nodes = Nodes()
+        self._open: list[tuple[Any, int, int, int, int, int]] = []  # -score, depth, parent, slot, kind, draft id
+        self._expanded = [0] * shape.depth
+        self._waiting: tuple[int, Any] | None = None  # parent and path score of a sampled slot without its token
+        self._expand(ROOT)
+
+    def advance(self) -> Row | None:
+        """Admit nodes up to the next draw and return its weights; None when the tree is complete."""
+        if self._waiting is not None:
+            raise InvalidInput("advance", "a draw not settled", "settle(token) first")
+        while self._open and len(self.nodes) < self.shape.budget:
+            score, _, parent, slot, kind, draft_id = heappop(self._open)
+            if kind == SAMPLED:
+                self._waiting = (parent, -score)
+                return self._pool(parent).tail
+            self._admit(parent, slot, kind, draft_id, -score)
+        return None
+
+    @property
+    def path(self) -> SlotPath:
+        """Slot path of the parent whose sampled token is waited for."""
+        return self.nodes.path(self._wait()[0])
+
+    def settle(self, token: int) -> None:
+        """Give the waiting sampled slot its draft id."""
+        parent, score = self._wait()
+        self._waiting = None
+        pool = self._pool(parent)
+        for slot, kind, draft_id, fill in pool.fill_slots(token):
+            self._push(parent, slot, kind, draft_id, fill)
+        self._admit(parent, pool.m, SAMPLED, token, score)
+
+    def copy(self) -> Growth:
+        """An independent growth in the same state."""
+        twin = object.__new__(Growth)
+        vars(twin).update(vars(self))
+        twin.nodes = self.nodes.copy()
+        twin._open = list(self._open)
+        twin._expanded = list(self._expanded)
+        return twin
+
+    def tree(self) -> Tree:
+        """The nodes admitted so far, in the order of admission, which is their rank."""
+        return self.nodes.tree(range(len(self.nodes)), self.drafter.pair.p(self.prefix).dtype)
+
+    def _wait(self) -> tuple[int, Any]:
+        if self._waiting is None:
+            raise InvalidInput("settle", "no draw waiting", "advance() to have returned a tail law")
+        return self._waiting
+
+    def _pool(self, node: int) -> Pool:
+        return self.drafter.pool(self.prefix + self.nodes.tokens_to(node))
+
+    def _admit(self, parent: int, slot: int, kind: int, draft_id: int, score: Any) -> None:
+        node = self.nodes.append(parent, slot, kind, self.drafter.pair.target_id(draft_id), score)
+        depth = self.nodes.depth_of(node)
+        if depth < self.shape.depth and self._expanded[depth] < self.shape.width:
+            self._expand(node)
+
+    def _expand(self, node: int) -> None:
+        self._expanded[self.nodes.depth_of(node)] += 1
+        pool = self._pool(node)
+        for slot, kind, draft_id, score in pool.lead_slots():
+            self._push(node, slot, kind, draft_id, score)
+        if pool.tail is None:
+            for slot, kind, draft_id, score in pool.fill_slots(None):
+                self._push(node, slot, kind, draft_id, score)
+            return
+        proxy = pool.proxy_score()
+        least = pool.row.score[pool.row.order[pool.m]]
+        if proxy < least:
+            raise InvalidInput("proxy", proxy, f"at least q(x_(m+1)) = {least} for growth (Lemma 4; else: layered)")
+        self._push(node, pool.m, SAMPLED, ROOT, proxy)
+
+    def _push(self, parent: int, slot: int, kind: int, draft_id: int, score: Any) -> None:
+        path_score = score if parent == ROOT else self.nodes.score[parent] * score
+        heappush(self._open, (-path_score, self.nodes.depth_of(parent) + 1, parent, slot, kind, draft_id))

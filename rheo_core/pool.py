@@ -1,0 +1,96 @@
+"""The hybrid candidate pool at one parent (section 3.2, appendix C.1).
+
+Slots 0..m-1 hold the lead tokens, slot m the sampled token Y, the rest the fill tokens. The score that builds the tree
+and the true probability that verification uses are kept apart: leads and fills carry q, the sampled slot carries its
+proxy, and q~ is never touched by either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rheo_core.errors import InvalidInput
+from rheo_core.laws import Row
+from rheo_core.proxies import Proxy
+from rheo_core.rows import DraftRow, Pair, Prefix
+from rheo_core.tree import FILL, LEAD, SAMPLED
+
+Slot = tuple[int, int, int, Any]
+"""(slot, kind, draft id, score)."""
+
+
+class Pool:
+    """The slots of one parent, before and after Y is drawn; all ids are draft ids.
+
+    `tail` is q~ [draft V], or None where the sampled slot is absent: m >= K, or no mass off the lead. The pool is then
+    the plain top-min(K, V).
+    """
+
+    def __init__(self, row: DraftRow, width: int, m: int, proxy: Proxy) -> None:
+        self.row = row
+        self.width = width
+        self.m = m
+        self.proxy = proxy
+        self.leads: list[int] = row.order[: min(m, width)].tolist()
+        self.tail: Row | None = row.tail(self.leads) if m < width else None
+
+    def lead_slots(self) -> Iterator[Slot]:
+        """Top-m tokens with their draft probabilities."""
+        for slot, token in enumerate(self.leads):
+            yield slot, LEAD, token, self.row.score[token]
+
+    def sampled_slot(self, token: int) -> Slot:
+        """Y in its slot with its proxy score."""
+        return self.m, SAMPLED, token, self.proxy_score(token)
+
+    def proxy_score(self, token: int = -1) -> Any:
+        """The proxy; `token` may be left out where the rule does not look at it. Outside [0, 1] it is refused."""
+        value = self.proxy(self.row.score, self.row.order, self.m, token)
+        if not 0 <= value <= 1:
+            raise InvalidInput("proxy", value, "a score in [0, 1] (above 1 a child would outrank its parent)")
+        return value
+
+    def fill_slots(self, sampled: int | None) -> Iterator[Slot]:
+        """The best tokens outside the lead and Y, up to width K (`sampled` None: no sampled slot)."""
+        slot = len(self.leads) + (sampled is not None)
+        for token in self.row.order[len(self.leads) :].tolist():
+            if slot == self.width:
+                return
+            if token != sampled:
+                yield slot, FILL, token, self.row.score[token]
+                slot += 1
+
+    def slots(self, sampled: int | None) -> Iterator[Slot]:
+        """The whole pool in slot order."""
+        yield from self.lead_slots()
+        if sampled is not None:
+            yield self.sampled_slot(sampled)
+        yield from self.fill_slots(sampled)
+
+
+class Drafter:
+    """Candidate pools for every prefix of one pair of models, each made once.
+
+    Raises `InvalidInput` when m lies outside 0..K.
+    """
+
+    def __init__(self, pair: Pair, width: int, m: int, proxy: Proxy) -> None:
+        if not 0 <= m <= width:
+            raise InvalidInput("lead", m, f"0 to the width K = {width}")
+        self.pair = pair
+        self.width = width
+        self.m = m
+        self.proxy = proxy
+        self._pools: dict[Prefix, Pool] = {}
+
+    def pool(self, prefix: Prefix) -> Pool:
+        """The pool at `prefix` (target ids)."""
+        if prefix not in self._pools:
+            self._pools[prefix] = Pool(self.pair.q(prefix), self.width, self.m, self.proxy)
+        return self._pools[prefix]
+
+    def tail(self, prefix: Prefix) -> Row | None:
+        """q~ at `prefix` over target ids [V], or None where there is no sampled slot."""
+        tail = self.pool(prefix).tail
+        return None if tail is None else self.pair.in_target_ids(tail, len(self.pair.p(prefix)))

@@ -1,0 +1,198 @@
+"""What the two models say: target rows, draft rows, and the pair of them seen through an id map.
+
+A draft row plays two roles that the paper keeps apart (sections 3.2 and 5.4, appendix B): its *score law* (T = 1, full
+vocabulary) ranks tokens, its *sampling law* (temperature, sparse support) is what the sampled token is drawn from.
+`Pair` is the one door through which rows reach the algorithms: every row is checked there, once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rheo_core.errors import InvalidInput
+from rheo_core.laws import Row, check_law, check_logits, check_temperature, softmax, without
+
+Prefix = tuple[int, ...]
+TargetModel = Callable[[Prefix], ArrayLike]
+DraftModel = Callable[[Prefix], "ArrayLike | DraftRow"]
+
+DEFAULT_SUPPORT = 128
+"""Tokens kept in the sampling law by the commands unless told otherwise (section 3.2, table 5)."""
+
+
+class DraftRow:
+    """A draft model's row at one prefix: a score law that ranks and a sampling law that Y is drawn from.
+
+    Made by `DraftRow.law`, `DraftRow.pair` or `DraftRow.logits`. `score` is a law [V]; `tail(lead)` is q~ [V], the
+    sampling law restricted to the tokens outside `lead` and normalised, or None where it has no mass there.
+
+    >>> row = DraftRow.law([0.5, 0.25, 0.25])
+    >>> row.order.tolist(), row.tail([0]).tolist(), DraftRow.law([1, 0]).tail([0])
+    ([0, 1, 2], [0.0, 0.5, 0.5], None)
+    """
+
+    def __init__(self, score: Row, tail: Callable[[Sequence[int]], Row | None], plain: bool = False) -> None:
+        self.score = score
+        self.plain = plain
+        self._tail = tail
+
+    @classmethod
+    def law(cls, q: ArrayLike) -> DraftRow:
+        """One law `q` [V] that stands for both."""
+        return cls.pair(q, q)
+
+    @classmethod
+    def pair(cls, score: ArrayLike, sampling: ArrayLike) -> DraftRow:
+        """A score law [V] and a sampling law [V] of the same arithmetic."""
+        ranked, drawn = check_law(score, "score"), check_law(sampling, "sampling")
+        check_same(drawn, ranked, "sampling", "score")
+        return cls(ranked, lambda lead: without(drawn, lead))
+
+    @classmethod
+    def logits(cls, logits: ArrayLike, temperature: float = 1, support: int | None = None) -> DraftRow:
+        """Score law softmax(`logits`) at T = 1; tail law the softmax at `temperature` over supported non-lead tokens.
+
+        `support` is the number of best tokens that the sampling law keeps (None: all of them); masked tokens (-inf)
+        never belong to it. At temperature 0 the tail law lies wholly on its best token. The tail is a softmax of its
+        own, not a restricted one, which underflows when the lead holds nearly all mass.
+        """
+        x = check_logits(logits)
+        check_temperature(temperature)
+        if support is not None and (isinstance(support, bool) or not isinstance(support, Integral) or support < 1):
+            raise InvalidInput("support", support, "an int of at least 1, or None for the full vocabulary")
+        score = check_law(softmax(x), "softmax(logits)")
+        row = cls(score, lambda lead: tail(lead))
+        supported = [int(v) for v in row.order[:support] if np.isfinite(x[v])]
+
+        def tail(lead: Sequence[int]) -> Row | None:
+            held = set(lead)
+            kept = [v for v in supported if v not in held]
+            if not kept:
+                return None
+            law = np.zeros_like(x)
+            law[kept] = softmax(x[kept], temperature)
+            return law
+
+        return row
+
+    @cached_property
+    def order(self) -> Row:
+        """Draft ids by falling score; equal scores by lower id (a function of q alone, so harmless)."""
+        return np.argsort(-self.score, kind="stable")
+
+    def tail(self, lead: Iterable[int]) -> Row | None:
+        """q~ [V] outside `lead` (appendix C.1); None where the sampling law has no mass there."""
+        return self._tail([int(v) for v in lead])
+
+
+class Pair:
+    """A target and a draft, each row checked once and kept, with draft ids mapped to target ids.
+
+    `target(prefix)` gives a 1-D law over target ids, `draft(prefix)` a 1-D law or a `DraftRow` over draft ids; a prefix
+    is a tuple of target ids. `ids[draft id] = target id` must be injective; None means the two vocabularies are one.
+    """
+
+    def __init__(self, target: TargetModel, draft: DraftModel, ids: Sequence[int] | None = None) -> None:
+        self._target = target
+        self._draft = draft
+        self.ids = ids
+        self._p: dict[Prefix, Row] = {}
+        self._q: dict[Prefix, DraftRow] = {}
+        self._sizes: dict[str, tuple[int, Prefix]] = {}
+
+    def p(self, prefix: Prefix) -> Row:
+        """The target law [V] at `prefix`."""
+        if prefix not in self._p:
+            row = check_law(self._target(prefix), f"target({prefix})")
+            self._check_size("target", len(row), prefix)
+            self._p[prefix] = row
+        return self._p[prefix]
+
+    def q(self, prefix: Prefix) -> DraftRow:
+        """The draft row [draft V] at `prefix`, in draft ids."""
+        if prefix not in self._q:
+            p = self.p(prefix)
+            given = self._draft(prefix)
+            row = given if isinstance(given, DraftRow) else _law_row(given, prefix)
+            self._check_size("draft", len(row.score), prefix)
+            check_map(self.ids, len(row.score), len(p))
+            if row.score.dtype != p.dtype:
+                raise InvalidInput(f"draft({prefix})", row.score.dtype, f"the target's arithmetic, {p.dtype}")
+            self._q[prefix] = row
+        return self._q[prefix]
+
+    def given_draft(self, prefix: Prefix) -> Row | DraftRow:
+        """The checked draft row in the form the draft gave it: a plain law [draft V], or a `DraftRow`."""
+        row = self.q(prefix)
+        return row.score if row.plain else row
+
+    def target_id(self, draft_id: int) -> int:
+        """The target id of a draft id."""
+        return draft_id if self.ids is None else int(self.ids[draft_id])
+
+    def in_target_ids(self, row: Row, size: int) -> Row:
+        """A row over draft ids spread over the `size` target ids, zero elsewhere."""
+        if self.ids is None:
+            return row
+        spread = np.zeros(size, dtype=row.dtype)
+        spread[list(self.ids)] = row
+        return spread
+
+    def _check_size(self, name: str, size: int, prefix: Prefix) -> None:
+        known, where = self._sizes.setdefault(name, (size, prefix))
+        if size != known:
+            raise InvalidInput(f"{name}({prefix})", f"{size} entries", f"{known}, as at prefix {where}")
+
+
+def _law_row(values: ArrayLike, prefix: Prefix) -> DraftRow:
+    law = check_law(values, f"draft({prefix})")
+    return DraftRow(law, lambda lead: without(law, lead), plain=True)
+
+
+def check_same(row: Row, other: Row, name: str, other_name: str) -> None:
+    """Raise unless two rows have one length and one arithmetic."""
+    if len(row) != len(other):
+        raise InvalidInput(name, f"{len(row)} entries", f"{len(other)}, as in {other_name}")
+    if row.dtype != other.dtype:
+        raise InvalidInput(name, row.dtype, f"the arithmetic of {other_name}, {other.dtype}")
+
+
+def check_map(ids: Sequence[int] | None, draft_size: int, target_size: int) -> None:
+    """Raise unless `ids` maps the draft vocabulary into the target's, one to one."""
+    if ids is None:
+        if draft_size != target_size:
+            raise InvalidInput(
+                "draft vocabulary", draft_size, f"the target's, {target_size}, or a map ids[draft id] = target id"
+            )
+        return
+    if len(ids) != draft_size:
+        raise InvalidInput("ids", f"{len(ids)} entries", f"one for each of the {draft_size} draft ids")
+    seen: dict[int, int] = {}
+    for draft_id, target_id in enumerate(ids):
+        check_id(target_id, target_size, f"ids[{draft_id}]")
+        if target_id in seen:
+            raise InvalidInput(f"ids[{draft_id}]", target_id, f"a target id of its own (ids[{seen[target_id]}] has it)")
+        seen[target_id] = draft_id
+
+
+def check_id(token: Any, size: int, name: str) -> int:
+    """`token` as an int; raises unless it is an id of a vocabulary of `size` tokens (negative ids are refused)."""
+    if isinstance(token, (bool, np.bool_)) or not isinstance(token, (Integral, np.integer)) or not 0 <= token < size:
+        raise InvalidInput(name, token, f"a token id in 0..{size - 1}")
+    return int(token)
+
+
+def check_prefix(prefix: Iterable[int], pair: Pair) -> Prefix:
+    """`prefix` as a tuple of ids of the target's vocabulary."""
+    ids = tuple(prefix)
+    for position, token in enumerate(ids):
+        check_id(token, sys.maxsize, f"prefix[{position}]")
+    size = len(pair.p(ids))
+    return tuple(check_id(token, size, f"prefix[{position}]") for position, token in enumerate(ids))
