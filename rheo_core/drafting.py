@@ -18,6 +18,10 @@ from rheo_core.rows import Prefix
 from rheo_core.tree import ROOT, SAMPLED, Nodes, SlotPath, Tree, TreeShape, rank
 
 
+class NotGrowable(InvalidInput):
+    """A proxy for which best-first growth is not the paper's construction."""
+
+
 def tail_address(path: SlotPath) -> tuple[Any, ...]:
     """Address of the draw of Y below the parent at `path`."""
     return ("tail", 0, path, 0)
@@ -63,12 +67,12 @@ class Growth:
     The highest-ranked slot is admitted and, if its depth is below D and fewer than K nodes of its depth were expanded,
     expanded: its leads and its sampled slot become open. Admitting a sampled slot needs its token: `advance` returns
     q~ [draft V] and waits for `settle(token)`, which opens the fills. Needs a proxy that ignores Y and lies in
-    [q(x_{m+1}), 1] (Lemma 4); any other raises `InvalidInput`.
+    [q(x_{m+1}), 1] (Lemma 4); any other raises `NotGrowable`.
     """
 
     def __init__(self, drafter: Drafter, prefix: Prefix, shape: TreeShape) -> None:
         if getattr(drafter.proxy, "uses_token", True):
-            raise InvalidInput("construction", "grown", "a proxy that ignores the sampled token (else: layered)")
+            raise NotGrowable("construction", "grown", "a proxy that ignores the sampled token (else: layered)")
         self.drafter = drafter
         self.prefix = prefix
         self.shape = shape
@@ -143,7 +147,7 @@ class Growth:
         proxy = pool.proxy_score()
         least = pool.row.score[pool.row.order[pool.m]]
         if proxy < least:
-            raise InvalidInput("proxy", proxy, f"at least q(x_(m+1)) = {least} for growth (Lemma 4; else: layered)")
+            raise NotGrowable("proxy", proxy, f"at least q(x_(m+1)) = {least} for growth (Lemma 4; else: layered)")
         self._push(node, pool.m, SAMPLED, ROOT, proxy)
 
     def _push(self, parent: int, slot: int, kind: int, draft_id: int, score: Any) -> None:

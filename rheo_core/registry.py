@@ -132,8 +132,11 @@ class FunctionMethod:
     ) -> Cycle:
         """Run the function once; 1..D+1 tokens, each an id of the target's vocabulary."""
         pair = Pair(target, draft, ids)
-        prefix = check_prefix(prefix, pair)
-        mapped = {} if ids is None else {"ids": ids}
+        return self.run(pair, check_prefix(prefix, pair), shape, chooser)
+
+    def run(self, pair: Pair, prefix: Prefix, shape: TreeShape, chooser: Chooser) -> Cycle:
+        """The same on rows that are checked already."""
+        mapped = {} if pair.ids is None else {"ids": pair.ids}
         result = self.function(pair.p, pair.given_draft, prefix, shape, chooser, **mapped)
         cycle = result if isinstance(result, Cycle) else _bare_cycle(self.name, result)
         size = len(pair.p(prefix))

@@ -38,22 +38,29 @@ class DraftRow:
     ([0, 1, 2], [0.0, 0.5, 0.5], None)
     """
 
-    def __init__(self, score: Row, tail: Callable[[Sequence[int]], Row | None], plain: bool = False) -> None:
+    def __init__(
+        self,
+        score: Row,
+        tail: Callable[[Sequence[int]], Row | None],
+        sampling: Row | None = None,
+        plain: bool = False,
+    ) -> None:
         self.score = score
         self.plain = plain
+        self._sampling = sampling  # None where the tail law is not a restriction of one law
         self._tail = tail
 
     @classmethod
     def law(cls, q: ArrayLike) -> DraftRow:
         """One law `q` [V] that stands for both."""
-        return cls.pair(q, q)
+        return _law_row(check_law(q, "q"))
 
     @classmethod
     def pair(cls, score: ArrayLike, sampling: ArrayLike) -> DraftRow:
         """A score law [V] and a sampling law [V] of the same arithmetic."""
         ranked, drawn = check_law(score, "score"), check_law(sampling, "sampling")
         check_same(drawn, ranked, "sampling", "score")
-        return cls(ranked, lambda lead: without(drawn, lead))
+        return cls(ranked, lambda lead: without(drawn, lead), drawn)
 
     @classmethod
     def logits(cls, logits: ArrayLike, temperature: float = 1, support: int | None = None) -> DraftRow:
@@ -81,6 +88,14 @@ class DraftRow:
             return law
 
         return row
+
+    def converted(self, convert: Callable[[Row], Row]) -> DraftRow:
+        """The same row in another arithmetic: `convert` is applied to each of its laws [V]."""
+        if self._sampling is None:
+            return DraftRow(convert(self.score), lambda lead: _converted_or_none(self._tail(lead), convert))
+        if self.plain:
+            return DraftRow.law(convert(self.score))
+        return DraftRow.pair(convert(self.score), convert(self._sampling))
 
     @cached_property
     def order(self) -> Row:
@@ -120,7 +135,7 @@ class Pair:
         if prefix not in self._q:
             p = self.p(prefix)
             given = self._draft(prefix)
-            row = given if isinstance(given, DraftRow) else _law_row(given, prefix)
+            row = given if isinstance(given, DraftRow) else _law_row(check_law(given, f"draft({prefix})"))
             self._check_size("draft", len(row.score), prefix)
             check_map(self.ids, len(row.score), len(p))
             if row.score.dtype != p.dtype:
@@ -151,9 +166,12 @@ class Pair:
             raise InvalidInput(f"{name}({prefix})", f"{size} entries", f"{known}, as at prefix {where}")
 
 
-def _law_row(values: ArrayLike, prefix: Prefix) -> DraftRow:
-    law = check_law(values, f"draft({prefix})")
-    return DraftRow(law, lambda lead: without(law, lead), plain=True)
+def _converted_or_none(row: Row | None, convert: Callable[[Row], Row]) -> Row | None:
+    return None if row is None else convert(row)
+
+
+def _law_row(law: Row) -> DraftRow:
+    return DraftRow(law, lambda lead: without(law, lead), law, plain=True)
 
 
 def check_same(row: Row, other: Row, name: str, other_name: str) -> None:

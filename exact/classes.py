@@ -1,0 +1,80 @@
+"""The equivalence classes [U]_R of appendix C.3, with their probabilities.
+
+Two ways to the same list. `grown_classes` follows the growth of the kept tree and branches at each draw, so unpruned
+trees never appear; it needs a proxy that ignores Y and lies in [q(x_{m+1}), 1]. `brute_force_classes` expands every
+unpruned tree, prunes it and merges: slow, obviously right, and good for any proxy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from exact.arithmetic import ONE, ZERO, exact
+from exact.outcomes import outcomes
+from rheo_core.drafting import Growth, NotGrowable, expand
+from rheo_core.pool import Drafter
+from rheo_core.rows import Prefix
+from rheo_core.tree import Tree, TreeShape
+
+BRUTE_FORCE_LIMIT = 20_000
+"""Unpruned outcomes that are enumerated without being asked."""
+
+
+@dataclass(frozen=True)
+class TreeClass:
+    """One class: the pruned tree T_R that its unpruned trees share, and its exact probability."""
+
+    tree: Tree
+    probability: Any
+
+
+def unpruned(drafter: Drafter, prefix: Prefix, shape: TreeShape, limit: int | None = None) -> Iterator[TreeClass]:
+    """Every unpruned tree U with its probability (the oracle). Raises `TooManyOutcomes` beyond `limit`."""
+    for tree, weight in outcomes(lambda chooser: expand(drafter, prefix, shape, chooser), limit=limit):
+        yield TreeClass(tree, weight)
+
+
+def brute_force_classes(
+    drafter: Drafter, prefix: Prefix, shape: TreeShape, limit: int | None = None
+) -> list[TreeClass]:
+    """[U]_R by definition: all unpruned trees, pruned to R and merged."""
+    masses: dict[Hashable, Any] = {}
+    trees: dict[Hashable, Tree] = {}
+    for outcome in unpruned(drafter, prefix, shape, limit):
+        tree = outcome.tree.first(shape.budget)
+        key = tree.key()
+        trees.setdefault(key, tree)
+        masses[key] = masses.get(key, ZERO) + outcome.probability
+    return [TreeClass(trees[key], mass) for key, mass in masses.items()]
+
+
+def grown_classes(drafter: Drafter, prefix: Prefix, shape: TreeShape) -> Iterator[TreeClass]:
+    """[U]_R from growth: the state is copied at each draw and continued with each token of positive q~.
+
+    Raises `NotGrowable` for any other proxy than those of Lemma 4.
+    """
+    waiting: list[tuple[Growth, int | None, Any]] = [(Growth(drafter, prefix, shape), None, ONE)]
+    while waiting:
+        growth, token, probability = waiting.pop()
+        if token is not None:
+            growth.settle(token)
+        tail = growth.advance()
+        if tail is None:
+            yield TreeClass(growth.tree(), probability)
+            continue
+        weights = [exact(weight) for weight in tail.tolist()]
+        mass = sum(weights)
+        drawn = [(token, weight / mass) for token, weight in enumerate(weights) if weight]
+        for token, share in reversed(drawn[1:]):
+            waiting.append((growth.copy(), token, probability * share))
+        waiting.append((growth, drawn[0][0], probability * drawn[0][1]))
+
+
+def classes(drafter: Drafter, prefix: Prefix, shape: TreeShape, limit: int | None = None) -> list[TreeClass]:
+    """[U]_R, by growth where the proxy allows it, else by brute force over at most `limit` unpruned trees."""
+    try:
+        return list(grown_classes(drafter, prefix, shape))
+    except NotGrowable:
+        return brute_force_classes(drafter, prefix, shape, limit)
