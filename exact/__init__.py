@@ -1,0 +1,22 @@
+"""Exhaustive and symbolic certification of losslessness.
+
+`certify` decides on given rows, `law` enumerates any program that draws through a Chooser; what is heavy (torch, sympy)
+is imported only when it is asked for.
+"""
+
+from exact.certificate import Certificate, certify
+from exact.counterexample import Counterexample
+from exact.cycle_law import target_law
+from exact.outcomes import EnumerationError, NotReproducible, TooManyOutcomes, UnhashableResult, law
+
+__all__ = [
+    "Certificate",
+    "Counterexample",
+    "EnumerationError",
+    "NotReproducible",
+    "TooManyOutcomes",
+    "UnhashableResult",
+    "certify",
+    "law",
+    "target_law",
+]

@@ -97,6 +97,16 @@ class DraftRow:
             return DraftRow.law(convert(self.score))
         return DraftRow.pair(convert(self.score), convert(self._sampling))
 
+    def record(self, m: int) -> tuple[Any, ...] | tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The row as plain numbers: its law, or (score law, a sampling law that has the same q~ outside m leads)."""
+        if self.plain:
+            return tuple(self.score.tolist())
+        sampling = self.tail(self.order[:m])
+        if sampling is None:  # no mass off the lead: any law on the lead says so
+            sampling = np.zeros_like(self.score)
+            sampling[self.order[0]] = 1
+        return tuple(self.score.tolist()), tuple(sampling.tolist())
+
     @cached_property
     def order(self) -> Row:
         """Draft ids by falling score; equal scores by lower id (a function of q alone, so harmless)."""
@@ -148,6 +158,14 @@ class Pair:
         row = self.q(prefix)
         return row.score if row.plain else row
 
+    def target_rows(self) -> dict[Prefix, tuple[Any, ...]]:
+        """Every target row that was read."""
+        return {prefix: tuple(row.tolist()) for prefix, row in sorted(self._p.items(), key=_by_length)}
+
+    def draft_rows(self, m: int) -> dict[Prefix, tuple[Any, ...] | tuple[tuple[Any, ...], tuple[Any, ...]]]:
+        """Every draft row that was read: a plain law, or (score law, a sampling law with the same q~ for m leads)."""
+        return {prefix: row.record(m) for prefix, row in sorted(self._q.items(), key=_by_length)}
+
     def target_id(self, draft_id: int) -> int:
         """The target id of a draft id."""
         return draft_id if self.ids is None else int(self.ids[draft_id])
@@ -168,6 +186,10 @@ class Pair:
 
 def _converted_or_none(row: Row | None, convert: Callable[[Row], Row]) -> Row | None:
     return None if row is None else convert(row)
+
+
+def _by_length(item: tuple[Prefix, Any]) -> tuple[int, Prefix]:
+    return len(item[0]), item[0]
 
 
 def _law_row(law: Row) -> DraftRow:
