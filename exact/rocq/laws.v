@@ -13,75 +13,75 @@ Section Total.
 Variable R : realFieldType.
 
 (* The sum of f over a list: a fold, so that it computes. *)
-Definition total (A : Type) (s : seq A) (f : A -> R) : R :=
+Definition sum_of (A : Type) (s : seq A) (f : A -> R) : R :=
   foldr (fun x acc => f x + acc) 0 s.
 
-Lemma totalE A (s : seq A) f : total s f = \sum_(x <- s) f x.
-Proof. by rewrite unlock /total /reducebig; elim: s => //= x s ->. Qed.
+Lemma sum_ofE A (s : seq A) f : sum_of s f = \sum_(x <- s) f x.
+Proof. by rewrite unlock /sum_of /reducebig; elim: s => //= x s ->. Qed.
 
-Lemma total_cons A x (s : seq A) f : total (x :: s) f = f x + total s f.
+Lemma sum_cons A x (s : seq A) f : sum_of (x :: s) f = f x + sum_of s f.
 Proof. by []. Qed.
 
-Lemma total_cat A (s t : seq A) f : total (s ++ t) f = total s f + total t f.
-Proof. by rewrite !totalE big_cat. Qed.
+Lemma sum_cat A (s t : seq A) f : sum_of (s ++ t) f = sum_of s f + sum_of t f.
+Proof. by rewrite !sum_ofE big_cat. Qed.
 
-Lemma total_map A B (h : A -> B) s f : total (map h s) f = total s (fun x => f (h x)).
-Proof. by rewrite !totalE big_map. Qed.
+Lemma sum_map A B (h : A -> B) s f : sum_of (map h s) f = sum_of s (fun x => f (h x)).
+Proof. by rewrite !sum_ofE big_map. Qed.
 
-Lemma eq_total A (s : seq A) f g : f =1 g -> total s f = total s g.
-Proof. by move=> fg; rewrite !totalE; apply: eq_bigr => x _. Qed.
+Lemma eq_sum A (s : seq A) f g : f =1 g -> sum_of s f = sum_of s g.
+Proof. by move=> fg; rewrite !sum_ofE; apply: eq_bigr => x _. Qed.
 
-Lemma eq_total_in (A : eqType) (s : seq A) f g :
-  {in s, f =1 g} -> total s f = total s g.
-Proof. by move=> fg; rewrite !totalE; apply: eq_big_seq. Qed.
+Lemma eq_sum_in (A : eqType) (s : seq A) f g :
+  {in s, f =1 g} -> sum_of s f = sum_of s g.
+Proof. by move=> fg; rewrite !sum_ofE; apply: eq_big_seq. Qed.
 
-Lemma total_mull A (s : seq A) c f : total s (fun x => c * f x) = c * total s f.
-Proof. by rewrite !totalE mulr_sumr. Qed.
+Lemma sum_mull A (s : seq A) c f : sum_of s (fun x => c * f x) = c * sum_of s f.
+Proof. by rewrite !sum_ofE mulr_sumr. Qed.
 
-Lemma total_mulr A (s : seq A) c f : total s (fun x => f x * c) = total s f * c.
-Proof. by rewrite !totalE mulr_suml. Qed.
+Lemma sum_mulr A (s : seq A) c f : sum_of s (fun x => f x * c) = sum_of s f * c.
+Proof. by rewrite !sum_ofE mulr_suml. Qed.
 
-Lemma total_add A (s : seq A) f g :
-  total s (fun x => f x + g x) = total s f + total s g.
-Proof. by rewrite !totalE big_split. Qed.
+Lemma sum_add A (s : seq A) f g :
+  sum_of s (fun x => f x + g x) = sum_of s f + sum_of s g.
+Proof. by rewrite !sum_ofE big_split. Qed.
 
-Lemma total_sub A (s : seq A) f g :
-  total s (fun x => f x - g x) = total s f - total s g.
-Proof. by rewrite !totalE sumrB. Qed.
+Lemma sum_sub A (s : seq A) f g :
+  sum_of s (fun x => f x - g x) = sum_of s f - sum_of s g.
+Proof. by rewrite !sum_ofE sumrB. Qed.
 
-Lemma total_swap A B (s : seq A) (t : seq B) f :
-  total s (fun x => total t (f x)) = total t (fun y => total s (fun x => f x y)).
+Lemma sum_swap A B (s : seq A) (t : seq B) f :
+  sum_of s (fun x => sum_of t (f x)) = sum_of t (fun y => sum_of s (fun x => f x y)).
 Proof.
-rewrite !totalE (eq_bigr (fun x => \sum_(y <- t) f x y)); last by move=> x _; rewrite totalE.
-by rewrite exchange_big; apply: eq_bigr => y _; rewrite totalE.
+rewrite !sum_ofE (eq_bigr (fun x => \sum_(y <- t) f x y)); last by move=> x _; rewrite sum_ofE.
+by rewrite exchange_big; apply: eq_bigr => y _; rewrite sum_ofE.
 Qed.
 
-Lemma total_ge0 (A : eqType) (s : seq A) f :
-  {in s, forall x, 0 <= f x} -> 0 <= total s f.
-Proof. by move=> f0; rewrite totalE big_seq sumr_ge0. Qed.
+Lemma sum_ge0 (A : eqType) (s : seq A) f :
+  {in s, forall x, 0 <= f x} -> 0 <= sum_of s f.
+Proof. by move=> f0; rewrite sum_ofE big_seq sumr_ge0. Qed.
 
-Lemma total_eq0 (A : eqType) (s : seq A) f :
-  {in s, forall x, 0 <= f x} -> total s f = 0 -> {in s, forall x, f x = 0}.
+Lemma sum_eq0 (A : eqType) (s : seq A) f :
+  {in s, forall x, 0 <= f x} -> sum_of s f = 0 -> {in s, forall x, f x = 0}.
 Proof.
 elim: s => //= x s IH f0 sum0 y.
 have fx0 : 0 <= f x by apply: f0; rewrite mem_head.
 have fs0 : {in s, forall z, 0 <= f z} by move=> z zs; apply: f0; rewrite inE zs orbT.
-move: sum0 => /eqP; rewrite paddr_eq0 ?total_ge0 // => /andP[/eqP x0 /eqP s0].
+move: sum0 => /eqP; rewrite paddr_eq0 ?sum_ge0 // => /andP[/eqP x0 /eqP s0].
 by rewrite inE => /predU1P[-> //|]; apply: IH.
 Qed.
 
-Lemma total_filter A (s : seq A) (a : pred A) f :
-  total [seq x <- s | a x] f = total s (fun x => if a x then f x else 0).
-Proof. by rewrite !totalE big_filter big_mkcond. Qed.
+Lemma sum_filter A (s : seq A) (a : pred A) f :
+  sum_of [seq x <- s | a x] f = sum_of s (fun x => if a x then f x else 0).
+Proof. by rewrite !sum_ofE big_filter big_mkcond. Qed.
 
-Lemma total_perm (A : eqType) (s t : seq A) f : perm_eq s t -> total s f = total t f.
-Proof. by move=> st; rewrite !totalE; apply: perm_big. Qed.
+Lemma sum_perm (A : eqType) (s t : seq A) f : perm_eq s t -> sum_of s f = sum_of t f.
+Proof. by move=> st; rewrite !sum_ofE; apply: perm_big. Qed.
 
-Lemma total_le_mem (A : eqType) (s : seq A) f x :
-  {in s, forall y, 0 <= f y} -> x \in s -> f x <= total s f.
+Lemma sum_le_mem (A : eqType) (s : seq A) f x :
+  {in s, forall y, 0 <= f y} -> x \in s -> f x <= sum_of s f.
 Proof.
-move=> f0 xs; rewrite (total_perm f (perm_to_rem xs)) total_cons ler_addl.
-by apply: total_ge0 => y /mem_rem; apply: f0.
+move=> f0 xs; rewrite (sum_perm f (perm_to_rem xs)) sum_cons ler_addl.
+by apply: sum_ge0 => y /mem_rem; apply: f0.
 Qed.
 End Total.
 
@@ -89,19 +89,19 @@ Section Laws.
 Variables (R : realFieldType) (T : eqType) (vocab : seq T).
 Implicit Types (p t r : T -> R).
 
-Definition law r := all (fun v => 0 <= r v) vocab && (total vocab r == 1).
+Definition law r := all (fun v => 0 <= r v) vocab && (sum_of vocab r == 1).
 
 Lemma law_ge0 r : law r -> {in vocab, forall v, 0 <= r v}.
 Proof. by case/andP => /allP. Qed.
 
-Lemma law_total r : law r -> total vocab r = 1.
+Lemma law_sum r : law r -> sum_of vocab r = 1.
 Proof. by case/andP => _ /eqP. Qed.
 
 Lemma law_le1 r v : law r -> v \in vocab -> r v <= 1.
-Proof. by move=> lr vV; rewrite -(law_total lr) total_le_mem //; apply: law_ge0. Qed.
+Proof. by move=> lr vV; rewrite -(law_sum lr) sum_le_mem //; apply: law_ge0. Qed.
 
 (* The sum is taken once, when the law is made: cheap to run. *)
-Definition normalise r : T -> R := let z := total vocab r in fun v => r v / z.
+Definition normalise r : T -> R := let z := sum_of vocab r in fun v => r v / z.
 Definition without (u : T) r : T -> R := fun v => if v == u then 0 else r v.
 Definition residual p t : T -> R := normalise (fun v => Num.max 0 (p v - t v)).
 
@@ -109,17 +109,17 @@ Definition residual p t : T -> R := normalise (fun v => Num.max 0 (p v - t v)).
 Definition coin p t y : R := Num.min 1 (p y / t y).
 
 Lemma normalise_law r :
-  {in vocab, forall v, 0 <= r v} -> total vocab r != 0 -> law (normalise r).
+  {in vocab, forall v, 0 <= r v} -> sum_of vocab r != 0 -> law (normalise r).
 Proof.
 move=> r0 z0; apply/andP; split.
-  by apply/allP => v vV; rewrite divr_ge0 ?r0 ?total_ge0.
-by rewrite /normalise total_mulr divff.
+  by apply/allP => v vV; rewrite divr_ge0 ?r0 ?sum_ge0.
+by rewrite /normalise sum_mulr divff.
 Qed.
 
-Lemma total_without u r : uniq vocab -> u \in vocab ->
-  total vocab (without u r) = total vocab r - r u.
+Lemma sum_without u r : uniq vocab -> u \in vocab ->
+  sum_of vocab (without u r) = sum_of vocab r - r u.
 Proof.
-move=> uV uin; rewrite !totalE (bigD1_seq u) //= [in RHS](bigD1_seq u) //=.
+move=> uV uin; rewrite !sum_ofE (bigD1_seq u) //= [in RHS](bigD1_seq u) //=.
 rewrite /without eqxx add0r [r u + _]addrC addrK.
 by apply: eq_bigr => v /negbTE ->.
 Qed.
@@ -144,25 +144,25 @@ Qed.
    soon as x and g agree wherever t has mass. *)
 Lemma sampled_step p t g x : law p -> law t ->
   {in vocab, forall v, t v != 0 -> x v = g v} ->
-  total vocab (fun y => t y * (coin p t y * g y
-    + (1 - coin p t y) * total vocab (fun v => residual p t v * x v)))
-  = total vocab (fun v => p v * x v).
+  sum_of vocab (fun y => t y * (coin p t y * g y
+    + (1 - coin p t y) * sum_of vocab (fun v => residual p t v * x v)))
+  = sum_of vocab (fun v => p v * x v).
 Proof.
 move=> lp lt xg.
 have p0 := law_ge0 lp; have t0 := law_ge0 lt.
-set X := total _ (fun v => residual p t v * x v).
-set Z := total vocab (fun v => Num.max 0 (p v - t v)).
+set X := sum_of _ (fun v => residual p t v * x v).
+set Z := sum_of vocab (fun v => Num.max 0 (p v - t v)).
 have Z0 : {in vocab, forall v, 0 <= Num.max 0 (p v - t v)} by move=> v _; rewrite le_maxr lexx.
-have mass : total vocab (fun y => t y * (1 - coin p t y)) = Z.
-  rewrite (@eq_total_in _ _ _ _ (fun y => t y - (p y - Num.max 0 (p y - t y)))).
-    by rewrite !total_sub (law_total lp) (law_total lt) opprB addrCA subrr addr0.
+have mass : sum_of vocab (fun y => t y * (1 - coin p t y)) = Z.
+  rewrite (@eq_sum_in _ _ _ _ (fun y => t y - (p y - Num.max 0 (p y - t y)))).
+    by rewrite !sum_sub (law_sum lp) (law_sum lt) opprB addrCA subrr addr0.
   by move=> y yV; rewrite mulrBr mulr1 coinE ?t0 ?p0 // {2}(min_max_split p t y) addrK.
-have ZX : Z * X = total vocab (fun v => Num.max 0 (p v - t v) * x v).
-  rewrite -total_mull; apply: eq_total_in => v vV; rewrite /residual /normalise -/Z.
+have ZX : Z * X = sum_of vocab (fun v => Num.max 0 (p v - t v) * x v).
+  rewrite -sum_mull; apply: eq_sum_in => v vV; rewrite /residual /normalise -/Z.
   have [z0|zn0] := eqVneq Z 0; last by rewrite mulrA mulrCA divff // mulr1.
-  by rewrite z0 mul0r (total_eq0 Z0 z0) // mul0r.
-rewrite (@eq_total_in _ _ _ _ (fun y => Num.min (t y) (p y) * x y + t y * (1 - coin p t y) * X)).
-  rewrite total_add total_mulr mass ZX -total_add; apply: eq_total_in => v vV.
+  by rewrite z0 mul0r (sum_eq0 Z0 z0) // mul0r.
+rewrite (@eq_sum_in _ _ _ _ (fun y => Num.min (t y) (p y) * x y + t y * (1 - coin p t y) * X)).
+  rewrite sum_add sum_mulr mass ZX -sum_add; apply: eq_sum_in => v vV.
   by rewrite -mulrDl -min_max_split.
 move=> y yV; rewrite mulrDr !mulrA coinE ?t0 ?p0 //; congr (_ + _).
 have [ty0|/xg -> //] := eqVneq (t y) 0.
@@ -171,15 +171,15 @@ Qed.
 
 (* Eq. (6) itself: the probability of emitting w is p w. *)
 Corollary emission_law p t w : uniq vocab -> law p -> law t -> w \in vocab ->
-  total vocab (fun y => t y * (coin p t y * (y == w)%:R + (1 - coin p t y) * residual p t w)) = p w.
+  sum_of vocab (fun y => t y * (coin p t y * (y == w)%:R + (1 - coin p t y) * residual p t w)) = p w.
 Proof.
 move=> uV lp lt wV.
-have pick (f : T -> R) : total vocab (fun v => f v * (v == w)%:R) = f w.
-  rewrite totalE (bigD1_seq w) //= eqxx mulr1 big1 ?addr0 // => v /negbTE ->.
+have pick (f : T -> R) : sum_of vocab (fun v => f v * (v == w)%:R) = f w.
+  rewrite sum_ofE (bigD1_seq w) //= eqxx mulr1 big1 ?addr0 // => v /negbTE ->.
   by rewrite mulr0.
 rewrite -[RHS](pick p).
 rewrite -(@sampled_step p t (fun v => (v == w)%:R) (fun v => (v == w)%:R)) //.
-by apply: eq_total => y; rewrite pick.
+by apply: eq_sum => y; rewrite pick.
 Qed.
 End Laws.
 
@@ -192,7 +192,7 @@ Implicit Types (r stop : T -> R) (value : C -> R).
    what accepting a candidate is worth, stop what emitting a token from the final law is worth. *)
 Fixpoint reject (cands : seq C) r value stop : R :=
   match cands with
-  | [::] => total vocab (fun v => r v * stop v)
+  | [::] => sum_of vocab (fun v => r v * stop v)
   | u :: us => r (token u) * value u
       + (1 - r (token u)) * reject us (normalise vocab (without (token u) r)) value stop
   end.
@@ -203,35 +203,35 @@ Lemma reject_law cands r value stop :
   uniq vocab -> law vocab r -> uniq (map token cands) ->
   all (fun u => token u \in vocab) cands ->
   reject cands r value stop =
-    total cands (fun u => r (token u) * value u)
-    + total vocab (fun v => if v \in map token cands then 0 else r v * stop v).
+    sum_of cands (fun u => r (token u) * value u)
+    + sum_of vocab (fun v => if v \in map token cands then 0 else r v * stop v).
 Proof.
 move=> uV; elim: cands r => [|u us IH] r lr /=; first by rewrite add0r.
 case/andP=> unot uus /andP[uin allus].
 have w0 : {in vocab, forall v, 0 <= without (token u) r v}.
   by move=> v vV; rewrite /without; case: ifP => // _; apply: law_ge0 vV.
-have tw : total vocab (without (token u) r) = 1 - r (token u).
-  by rewrite total_without // (law_total lr).
-have shape : total us (fun u0 => r (token u0) * value u0)
-    = total us (fun u0 => without (token u) r (token u0) * value u0).
+have tw : sum_of vocab (without (token u) r) = 1 - r (token u).
+  by rewrite sum_without // (law_sum lr).
+have shape : sum_of us (fun u0 => r (token u0) * value u0)
+    = sum_of us (fun u0 => without (token u) r (token u0) * value u0).
   elim: us unot {IH uus allus} => //= a s IHs; rewrite inE negb_or => /andP[ua us].
   by rewrite IHs // /without eq_sym (negbTE ua).
-have shape2 : total vocab (fun v => if v \in token u :: map token us then 0 else r v * stop v)
-   = total vocab (fun v => if v \in map token us then 0 else without (token u) r v * stop v).
-  apply: eq_total => v; rewrite inE /without; case: eqP => [->|_] //=.
+have shape2 : sum_of vocab (fun v => if v \in token u :: map token us then 0 else r v * stop v)
+   = sum_of vocab (fun v => if v \in map token us then 0 else without (token u) r v * stop v).
+  apply: eq_sum => v; rewrite inE /without; case: eqP => [->|_] //=.
   by rewrite mul0r if_same.
 rewrite -addrA; congr (_ + _); rewrite shape shape2.
 have [z0|zn0] := eqVneq (1 - r (token u)) 0.
-  have all0 := total_eq0 w0 (etrans tw z0).
+  have all0 := sum_eq0 w0 (etrans tw z0).
   rewrite z0 mul0r -[LHS](addr0 0); congr (_ + _).
     elim: us allus {IH uus unot shape shape2} => //= a s IHs /andP[aV /IHs <-].
     by rewrite all0 // mul0r add0r.
-  rewrite -[LHS](mulr0 (total vocab r)) -total_mulr; apply: eq_total_in => v vV.
+  rewrite -[LHS](mulr0 (sum_of vocab r)) -sum_mulr; apply: eq_sum_in => v vV.
   by rewrite all0 // mul0r if_same mulr0.
 rewrite IH //; last by apply: normalise_law; rewrite ?tw.
-rewrite mulrDr -!total_mull; congr (_ + _).
-  by apply: eq_total => a; rewrite /normalise tw mulrA mulrCA divff ?mulr1.
-apply: eq_total => v; case: ifP => _; first by rewrite mulr0.
+rewrite mulrDr -!sum_mull; congr (_ + _).
+  by apply: eq_sum => a; rewrite /normalise tw mulrA mulrCA divff ?mulr1.
+apply: eq_sum => v; case: ifP => _; first by rewrite mulr0.
 by rewrite /normalise tw mulrA mulrCA divff ?mulr1.
 Qed.
 
@@ -242,13 +242,13 @@ Corollary reject_output cands r w : uniq vocab -> law vocab r -> uniq (map token
 Proof.
 move=> uV lr uc cin wV; rewrite reject_law //.
 have one (s : seq T) : uniq s ->
-    total s (fun v => r v * (v == w)%:R) = if w \in s then r w else 0.
+    sum_of s (fun v => r v * (v == w)%:R) = if w \in s then r w else 0.
   elim: s => //= a s IH /andP[an us]; rewrite IH // inE eq_sym.
   have [<-|_] := eqVneq a w; last by rewrite mulr0 add0r.
   by rewrite mulr1 (negbTE an) addr0.
-rewrite -(total_map token cands (fun v => r v * (v == w)%:R)) one //.
-rewrite (@eq_total _ _ _ _ (fun v => (if v \in map token cands then 0 else r v) * (v == w)%:R)).
-  rewrite totalE (bigD1_seq w) //= eqxx mulr1 big1 ?addr0 //; last first.
+rewrite -(sum_map token cands (fun v => r v * (v == w)%:R)) one //.
+rewrite (@eq_sum _ _ _ _ (fun v => (if v \in map token cands then 0 else r v) * (v == w)%:R)).
+  rewrite sum_ofE (bigD1_seq w) //= eqxx mulr1 big1 ?addr0 //; last first.
     by move=> v /negbTE ->; rewrite mulr0.
   by case: ifP => _; rewrite ?addr0 ?add0r.
 by move=> v; case: ifP; rewrite ?mul0r.
@@ -256,12 +256,12 @@ Qed.
 
 (* Averaging the values of the candidates averages the whole. *)
 Lemma reject_mean (I : Type) (ys : seq I) (w : I -> R) cands r (value : I -> C -> R) stop :
-  total ys w = 1 ->
-  total ys (fun y => w y * reject cands r (value y) stop)
-  = reject cands r (fun u => total ys (fun y => w y * value y u)) stop.
+  sum_of ys w = 1 ->
+  sum_of ys (fun y => w y * reject cands r (value y) stop)
+  = reject cands r (fun u => sum_of ys (fun y => w y * value y u)) stop.
 Proof.
-move=> w1; elim: cands r => [|u us IH] r /=; first by rewrite total_mulr w1 mul1r.
-rewrite -IH -!total_mull -total_add; apply: eq_total => y.
+move=> w1; elim: cands r => [|u us IH] r /=; first by rewrite sum_mulr w1 mul1r.
+rewrite -IH -!sum_mull -sum_add; apply: eq_sum => y.
 by rewrite mulrDr !(mulrCA (w y)).
 Qed.
 

@@ -22,14 +22,14 @@ Variable proxy : seq T -> T -> R.
 Definition order c : seq T := sort (fun a b => q c b <= q c a) vocab.
 Definition lead c := take m (order c).
 Definition rest c := drop m (order c).
-Definition mass c : R := total (rest c) (s c).
+Definition mass c : R := sum_of (rest c) (s c).
 Definition has_sampled c := (m < K)%N && (0 < mass c).
 Definition tail c : T -> R := let z := mass c in fun v => if v \in rest c then s c v / z else 0.
 Definition support c := [seq v <- rest c | 0 < s c v].
 
 (* The paper's proxy: min{q(x_m), z}; with m = 0, q(x_1) (the slot comes first anyway). *)
 Definition rheo_proxy c (_ : T) : R :=
-  if m is m'.+1 then Num.min (q c (nth blank (order c) m')) (total (rest c) (q c))
+  if m is m'.+1 then Num.min (q c (nth blank (order c) m')) (sum_of (rest c) (q c))
   else q c (nth blank (order c) 0).
 
 (* An entry: slot, kind (0 lead, 1 sampled, 2 fill), token, path score. *)
@@ -274,14 +274,14 @@ Hypothesis s_ge0 : {in vocab, forall v, 0 <= s c v}.
 Lemma tail_support v : v \in support c -> tail c v = s c v / mass c.
 Proof. by move=> /support_rest vr; rewrite /tail vr. Qed.
 
-Lemma total_tail (f : T -> R) :
-  total vocab (fun v => tail c v * f v) = total (support c) (fun v => tail c v * f v).
+Lemma sum_tail (f : T -> R) :
+  sum_of vocab (fun v => tail c v * f v) = sum_of (support c) (fun v => tail c v * f v).
 Proof.
-rewrite -(total_perm _ (_ : perm_eq (order c) vocab)); last by rewrite perm_sort.
-rewrite -lead_rest total_cat (_ : total (lead c) _ = 0) ?add0r; last first.
-  rewrite -[RHS](mulr0 (total (lead c) (fun=> 1))) -total_mulr; apply: eq_total_in => v vl.
+rewrite -(sum_perm _ (_ : perm_eq (order c) vocab)); last by rewrite perm_sort.
+rewrite -lead_rest sum_cat (_ : sum_of (lead c) _ = 0) ?add0r; last first.
+  rewrite -[RHS](mulr0 (sum_of (lead c) (fun=> 1))) -sum_mulr; apply: eq_sum_in => v vl.
   by rewrite /tail; case: ifP => [vr|_]; [case: (lead_rest_disjoint vl vr)|rewrite mul0r mulr0].
-rewrite total_filter; apply: eq_total_in => v vr; case: ifP => //.
+rewrite sum_filter; apply: eq_sum_in => v vr; case: ifP => //.
 move/negbT; rewrite -leNgt => sle; rewrite /tail vr.
 have /eqP -> : s c v == 0 by rewrite eq_le sle s_ge0 // (rest_vocab vr).
 by rewrite !mul0r.
@@ -292,21 +292,21 @@ Proof.
 case/andP => _ mass0; apply/andP; split.
   apply/allP => v vV; rewrite /tail; case: ifP => // vr; rewrite divr_ge0 ?s_ge0 //.
   exact: ltW.
-rewrite (eq_total _ (g := fun v => tail c v * 1)); last by move=> v; rewrite mulr1.
-rewrite -(total_perm _ (_ : perm_eq (order c) vocab)); last by rewrite perm_sort.
-rewrite -lead_rest total_cat (_ : total (lead c) _ = 0) ?add0r; last first.
-  rewrite -[RHS](mulr0 (total (lead c) (fun=> 1))) -total_mulr; apply: eq_total_in => v vl.
+rewrite (eq_sum _ (g := fun v => tail c v * 1)); last by move=> v; rewrite mulr1.
+rewrite -(sum_perm _ (_ : perm_eq (order c) vocab)); last by rewrite perm_sort.
+rewrite -lead_rest sum_cat (_ : sum_of (lead c) _ = 0) ?add0r; last first.
+  rewrite -[RHS](mulr0 (sum_of (lead c) (fun=> 1))) -sum_mulr; apply: eq_sum_in => v vl.
   by rewrite /tail; case: ifP => [vr|_]; [case: (lead_rest_disjoint vl vr)|rewrite mul0r mulr0].
-rewrite (eq_total_in (g := fun v => s c v * (mass c)^-1)); last first.
+rewrite (eq_sum_in (g := fun v => s c v * (mass c)^-1)); last first.
   by move=> v vr; rewrite /tail vr mulr1.
-by rewrite total_mulr divff // gt_eqF.
+by rewrite sum_mulr divff // gt_eqF.
 Qed.
 
-Lemma tail_support1 : has_sampled c -> total (support c) (tail c) = 1.
+Lemma tail_support1 : has_sampled c -> sum_of (support c) (tail c) = 1.
 Proof.
-move=> hs; rewrite -(law_total (tail_law hs)).
-rewrite (eq_total (support c) (g := fun v => tail c v * 1)); last by move=> v; rewrite mulr1.
-by rewrite -total_tail; apply: eq_total => v; rewrite mulr1.
+move=> hs; rewrite -(law_sum (tail_law hs)).
+rewrite (eq_sum (support c) (g := fun v => tail c v * 1)); last by move=> v; rewrite mulr1.
+by rewrite -sum_tail; apply: eq_sum => v; rewrite mulr1.
 Qed.
 End Tail.
 End Pool.

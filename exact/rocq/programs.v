@@ -15,16 +15,16 @@ Variable R : realFieldType.
 
 (* A finite law: weighted outcomes, an outcome may occur more than once. *)
 Definition dist (A : Type) := seq (R * A).
-Definition mean A (d : dist A) (f : A -> R) : R := total d (fun wa => wa.1 * f wa.2).
+Definition mean A (d : dist A) (f : A -> R) : R := sum_of d (fun wa => wa.1 * f wa.2).
 Definition scale A (w : R) (d : dist A) : dist A := [seq (w * wa.1, wa.2) | wa <- d].
 Definition bind A B (d : dist A) (k : A -> dist B) : dist B :=
   flatten [seq scale wa.1 (k wa.2) | wa <- d].
 
 Lemma mean_scale A w (d : dist A) f : mean (scale w d) f = w * mean d f.
-Proof. by rewrite /mean total_map -total_mull; apply: eq_total => x; rewrite mulrA. Qed.
+Proof. by rewrite /mean sum_map -sum_mull; apply: eq_sum => x; rewrite mulrA. Qed.
 
 Lemma mean_cat A (d e : dist A) f : mean (d ++ e) f = mean d f + mean e f.
-Proof. exact: total_cat. Qed.
+Proof. exact: sum_cat. Qed.
 
 Lemma mean_bind A B (d : dist A) (k : A -> dist B) f :
   mean (bind d k) f = mean d (fun a => mean (k a) f).
@@ -33,10 +33,10 @@ by elim: d => //= wa d IH; rewrite /bind /= mean_cat mean_scale IH.
 Qed.
 
 Lemma eq_mean A (d : dist A) f g : f =1 g -> mean d f = mean d g.
-Proof. by move=> fg; apply: eq_total => x; rewrite fg. Qed.
+Proof. by move=> fg; apply: eq_sum => x; rewrite fg. Qed.
 
 Lemma mean_const A (d : dist A) c : mean d (fun=> c) = mean d (fun=> 1) * c.
-Proof. by rewrite /mean -total_mulr; apply: eq_total => x; rewrite mulr1. Qed.
+Proof. by rewrite /mean -sum_mulr; apply: eq_sum => x; rewrite mulr1. Qed.
 End Dist.
 
 Section Programs.
@@ -44,7 +44,7 @@ Variables (R : realFieldType) (T N : eqType).
 Variables (weight : N -> T -> R) (support : N -> seq T).
 (* The addresses at which there is a law to draw from. *)
 Variable ok : pred N.
-Hypothesis weight1 : forall n, ok n -> total (support n) (weight n) = 1.
+Hypothesis weight1 : forall n, ok n -> sum_of (support n) (weight n) = 1.
 
 Inductive prog (A : Type) := Ret of A | Draw of N & (T -> prog A).
 Arguments Ret {A}.
@@ -76,14 +76,14 @@ Fixpoint once A (P : prog A) : Prop :=
 
 Lemma mean_outcomes_draw A n (k : T -> prog A) f :
   mean (outcomes (Draw n k)) f
-  = total (support n) (fun y => weight n y * mean (outcomes (k y)) f).
+  = sum_of (support n) (fun y => weight n y * mean (outcomes (k y)) f).
 Proof. by rewrite /=; elim: (support n) => //= y s IH; rewrite mean_cat mean_scale IH. Qed.
 
 Lemma mean_outcomes1 A (P : prog A) : once P -> mean (outcomes P) (fun=> 1) = 1.
 Proof.
 elim: P => [a|n k IH] /=; first by rewrite /mean /= mulr1 addr0.
 case=> okn _ oncek; rewrite (mean_outcomes_draw n k) -[RHS](weight1 okn).
-by apply: eq_total => y; rewrite IH ?mulr1.
+by apply: eq_sum => y; rewrite IH ?mulr1.
 Qed.
 
 (* All draws at once: a token for each address of a list, all independent. *)
@@ -91,7 +91,7 @@ Definition upd (w : N -> T) n y : N -> T := fun b => if b == n then y else w b.
 Fixpoint expect (addresses : seq N) (g : (N -> T) -> R) (w : N -> T) : R :=
   match addresses with
   | [::] => g w
-  | n :: ns => total (support n) (fun y => weight n y * expect ns g (upd w n y))
+  | n :: ns => sum_of (support n) (fun y => weight n y * expect ns g (upd w n y))
   end.
 
 Definition agree_off n (w w' : N -> T) := forall b, b != n -> w b = w' b.
@@ -106,7 +106,7 @@ Lemma expect_agree n ns g w w' :
   expect ns g w = expect ns g w'.
 Proof.
 move=> gg; elim: ns w w' => [|b ns IH] w w' ww /=; first exact: gg.
-apply: eq_total => y; congr (_ * _); apply: IH => c cn.
+apply: eq_sum => y; congr (_ * _); apply: IH => c cn.
 by rewrite /upd; case: eqP => // _; apply: ww.
 Qed.
 
@@ -114,28 +114,28 @@ Lemma expect_fixed n ns g h w : n \notin ns ->
   (forall v, v n = w n -> g v = h v) -> expect ns g w = expect ns h w.
 Proof.
 elim: ns w => [|b ns IH] w /=; first by move=> _ ->.
-rewrite inE negb_or => /andP[nb nns] gh; apply: eq_total => y; congr (_ * _).
+rewrite inE negb_or => /andP[nb nns] gh; apply: eq_sum => y; congr (_ * _).
 by apply: IH => // v vn; apply: gh; rewrite vn /upd (negbTE nb).
 Qed.
 
 Lemma expect_draw n ns (g : T -> (N -> T) -> R) w : ok n -> n \in ns -> uniq ns ->
   (forall y v v', agree_off n v v' -> g y v = g y v') ->
   expect ns (fun v => g (v n) v) w
-  = total (support n) (fun y => weight n y * expect ns (g y) w).
+  = sum_of (support n) (fun y => weight n y * expect ns (g y) w).
 Proof.
 move=> okn; elim: ns w => //= b ns IH w; rewrite inE => /orP[/eqP <-|nns] /andP[bns uns] gg.
-  apply: (@etrans _ _ (total (support n) (fun y => weight n y * expect ns (g y) w))).
-    apply: eq_total => y; congr (_ * _).
+  apply: (@etrans _ _ (sum_of (support n) (fun y => weight n y * expect ns (g y) w))).
+    apply: eq_sum => y; congr (_ * _).
     rewrite (@expect_fixed n ns _ (g y)) //.
       by apply: (expect_agree _ (gg y)) => c /negbTE cn; rewrite /upd cn.
     by move=> v ->; rewrite /upd eqxx.
-  apply: eq_total => y; congr (_ * _).
-  rewrite -[LHS]mul1r -{1}(weight1 okn) -total_mulr; apply: eq_total => y'; congr (_ * _).
+  apply: eq_sum => y; congr (_ * _).
+  rewrite -[LHS]mul1r -{1}(weight1 okn) -sum_mulr; apply: eq_sum => y'; congr (_ * _).
   by apply: (expect_agree _ (gg y)) => c /negbTE cn; rewrite /upd cn.
-rewrite (eq_total _ (g := fun y' => total (support n)
+rewrite (eq_sum _ (g := fun y' => sum_of (support n)
    (fun y => weight b y' * (weight n y * expect ns (g y) (upd w b y'))))); last first.
-  by move=> y'; rewrite IH // total_mull.
-rewrite total_swap; apply: eq_total => y; rewrite -total_mull; apply: eq_total => y'.
+  by move=> y'; rewrite IH // sum_mull.
+rewrite sum_swap; apply: eq_sum => y; rewrite -sum_mull; apply: eq_sum => y'.
 by rewrite mulrCA.
 Qed.
 
@@ -144,15 +144,15 @@ Theorem expect_run A (P : prog A) f ns w : once P -> {subset reads P <= ns} -> u
 Proof.
 move=> + + uns allok; have oktot: forall c, expect ns (fun=> c) w = c.
   move=> c; elim: ns w allok {uns} => //= b ns IH w /andP[okb oks].
-  rewrite -[RHS]mul1r -(weight1 okb) -total_mulr.
-  by apply: eq_total => y; rewrite IH.
+  rewrite -[RHS]mul1r -(weight1 okb) -sum_mulr.
+  by apply: eq_sum => y; rewrite IH.
 elim: P => [a|n k IH] /=.
   by move=> _ _; rewrite oktot /mean /= mul1r addr0.
 case=> okn avk oncek sub; rewrite (mean_outcomes_draw n k).
 have nns : n \in ns by apply: sub; rewrite mem_head.
 rewrite (expect_draw (g := fun y v => f (run v (k y)))) //; last first.
   by move=> y v v' vv; congr f; apply: run_agree vv; apply: avk.
-apply: eq_total_in => y ys; congr (_ * _); apply: IH => // a aread.
+apply: eq_sum_in => y ys; congr (_ * _); apply: IH => // a aread.
 by apply: sub; rewrite inE; apply/orP; right; apply/flatten_mapP; exists y.
 Qed.
 
@@ -169,7 +169,7 @@ rewrite -(expect_run f (fun=> default) oP sP (undup_uniq _) okns).
 rewrite -(expect_run f (fun=> default) oQ sQ (undup_uniq _) okns).
 have cong w : expect ns (fun v => f (run v P)) w = expect ns (fun v => f (run v Q)) w.
   elim: ns w {okns sP sQ} => [|n ns IH] w /=; first by rewrite PQ.
-  by apply: eq_total => y; rewrite IH.
+  by apply: eq_sum => y; rewrite IH.
 exact: cong.
 Qed.
 
