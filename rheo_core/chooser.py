@@ -46,7 +46,9 @@ class SamplingChooser:
 
     def accept(self, probability: Any, at: Hashable | None = None) -> bool:
         check_probability(probability)
-        return bool(self.rng.random() < probability)
+        # A NumPy float would pull u down to its own width: in float16 one u in 4096 rounds up to 1.
+        exact = probability.item() if isinstance(probability, np.generic) else probability
+        return bool(self.rng.random() < exact)
 
     def index(self, weights: ArrayLike, at: Hashable | None = None) -> int:
         row = check_weights(weights)
