@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
-from rheo_core.laws import Row, total
+from rheo_core.laws import Row, total, zeroed
 
 
 class Proxy(Protocol):
@@ -46,8 +46,11 @@ class Constant:
 
 
 def _tail_mass(score: Row, order: Row, m: int, sampled: int) -> Any:
-    """z = sum of q(x_i) over i > m, summed over the tail (1 - sum over the lead can fall below q(x_{m+1}))."""
-    return total(score[order[m:]])
+    """z = sum of q(x_i) over i > m, summed over the tail (1 - sum over the lead can fall below q(x_{m+1})).
+
+    Added up in the order of the ids, so that a device needs no full sort to get the same number.
+    """
+    return total(zeroed(score, order[:m]))
 
 
 def _rheo(score: Row, order: Row, m: int, sampled: int) -> Any:
