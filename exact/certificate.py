@@ -7,6 +7,7 @@ same rows taken as rationals are lossless and the total variation of the float r
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -81,6 +82,36 @@ class Certificate:
             f"scope: {targets}; first {self.length} tokens after prefix {self.prefix}, {cycles} continued from the "
             f"target; ideal coins; {exactness}"
         )
+
+    def summary(self) -> dict[str, object]:
+        """Verdicts and figures as plain JSON values, exact numbers as "a/b" strings beside a float."""
+        found = self.counterexample
+        return {
+            "verdict": self.verdict,
+            "lossless": self.lossless,
+            "every_target": self.every_target,
+            "claim": self.claim,
+            "shape": {"width": self.shape.width, "depth": self.shape.depth, "budget": self.shape.budget},
+            "lead": self.lead,
+            "prefix": list(self.prefix),
+            "length": self.length,
+            "cycles": self.cycles,
+            "vocabulary": self.vocabulary,
+            "arithmetic": self.arithmetic,
+            "classes": self.classes,
+            "total_variation": _number(self.total_variation),
+            "rounding_bound": None if self.rounding_bound is None else _number(self.rounding_bound),
+            "acceptance_length": _number(self.acceptance_length),
+            "acceptance_by_depth": [_number(mass) for mass in self.acceptance_by_depth],
+            "counterexample": None
+            if found is None
+            else {"sequence": list(found.sequence), "got": _number(found.got), "right": _number(found.right)},
+            "scope": self.scope,
+        }
+
+    def to_json(self) -> str:
+        """The summary as one JSON document."""
+        return json.dumps(self.summary(), indent=2)
 
     def law(self) -> dict[Tokens, Fraction]:
         """The joint law of the first `length` tokens."""
@@ -163,6 +194,10 @@ def _run(
     emitted, found = cycle_law(rule, pair, prefix, shape)
     text = text_law(rule, pair, prefix, shape, length, cycles, emitted)
     return emitted, None if found is None else len(found), compare(text, pair, prefix, length)
+
+
+def _number(value: Fraction) -> dict[str, object]:
+    return {"exact": str(value), "float": float(value)}
 
 
 def _count(name: str, value: int) -> int:

@@ -1,0 +1,88 @@
+"""`rheo-exact classes`: the equivalence classes [U]_R, drawn as trees with their probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.tree import Tree as Drawing
+
+from exact.arithmetic import fraction
+from exact.classes import BRUTE_FORCE_LIMIT, TreeClass, classes
+from exact.commands import options
+from exact.cycle_law import exact_pair
+from exact.plugins import label, load_method, with_lead
+from exact.rows_file import Rows
+from rheo_core import DEFAULT_SUPPORT, InvalidInput, Pair, Tree, TreeMethod, TreeShape
+from rheo_core.tree import ROOT
+
+KINDS = ("", " Y", " fill")
+
+
+def command(
+    names: options.MethodArguments = None,
+    method: options.Methods = None,
+    rows: options.RowsPath = None,
+    width: options.Width = 3,
+    depth: options.Depth = 3,
+    budget: options.Budget = 8,
+    lead: options.Lead = None,
+    temperature: options.Temperature = 1,
+    support: options.Support = DEFAULT_SUPPORT,
+    as_json: options.AsJson = False,
+    save: options.Save = None,
+) -> int:
+    """Print the classes of pruned trees with their probabilities, the most probable first (method: rheo)."""
+    shape = options.shape_of(width, depth, budget)
+    rules = [with_lead(load_method(name), lead) for name in [*(names or []), *(method or [])] or ["rheo"]]
+    files = options.rows_of(rows, temperature, support)
+    entries = []
+    for each in files:
+        for rule in rules:
+            if not isinstance(rule, TreeMethod):
+                raise InvalidInput("method", rule.name, "a tree method: only those have classes of trees")
+            found = classes_of(rule, each, shape)
+            entries.append(_entry(label(rule), each.name, found))
+            if not as_json:
+                _print(f"{label(rule)} on {each.name}: {len(found)} classes", found)
+    options.deliver({"command": "classes", "results": entries}, as_json, save)
+    return 0
+
+
+def classes_of(rule: TreeMethod, rows: Rows, shape: TreeShape) -> list[TreeClass]:
+    """The classes of one method on one file of rows, most probable first."""
+    drafter = rule.drafter(exact_pair(Pair(rows.target, rows.draft, rows.ids)), shape)
+    found = classes(drafter, (), shape, BRUTE_FORCE_LIMIT)
+    return sorted(found, key=lambda each: each.probability, reverse=True)
+
+
+def _print(title: str, found: Sequence[TreeClass]) -> None:
+    options.out.print(title, style="bold", highlight=False)
+    for number, each in enumerate(found, 1):
+        drawing = Drawing(f"class {number}: probability {float(each.probability):.6g}", highlight=False)
+        _hang(drawing, each.tree, ROOT)
+        options.out.print(drawing)
+
+
+def _hang(drawing: Drawing, tree: Tree, node: int) -> None:
+    for child in tree.children(node):
+        kind = KINDS[tree.kind[child]]
+        line = f"{tree.token[child]}{kind}  score {float(tree.score[child]):.4g}, rank {child + 1}"
+        _hang(drawing.add(line), tree, child)
+
+
+def _entry(method: str, rows: str, found: Sequence[TreeClass]) -> dict[str, object]:
+    return {
+        "method": method,
+        "rows": rows,
+        "classes": [
+            {
+                "probability": options.number(fraction(each.probability)),
+                "token": each.tree.token.tolist(),
+                "parent": each.tree.parent.tolist(),
+                "slot": each.tree.slot.tolist(),
+                "kind": each.tree.kind.tolist(),
+                "score": [str(fraction(score)) for score in each.tree.score],
+            }
+            for each in found
+        ],
+    }

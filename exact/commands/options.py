@@ -1,0 +1,130 @@
+"""Options that mean the same in every command, and the habits they share.
+
+A command raises `InvalidInput` and returns; turning errors into one line and an exit code is done in one place
+(`run`), for all the command lines of this project.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from exact.outcomes import EnumerationError
+from exact.rows_file import Rows, read_rows, shipped_rows
+from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
+
+LOSSLESS, LOSSY, BAD_INPUT, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
+
+# Typer brings its own copy of click or uses an installed one, depending on its version; either way this is its base.
+_UsageError: Any = next(each for each in typer.BadParameter.__mro__ if each.__name__ == "ClickException")
+
+PIPED_WIDTH = 120  # columns where output is not a terminal and COLUMNS is not set
+
+out = Console()
+err = Console(stderr=True)
+if not out.is_terminal and "COLUMNS" not in os.environ:
+    out.width = PIPED_WIDTH
+
+Methods = Annotated[
+    list[str] | None,
+    typer.Option("--method", help="NAME or path.py:name (runs that file); repeatable.", show_default=False),
+]
+MethodArguments = Annotated[
+    list[str] | None, typer.Argument(metavar="[METHOD]...", help="Same as --method.", show_default=False)
+]
+RowsPath = Annotated[
+    Path | None, typer.Option("--rows", help="Rows file (JSON); the shipped real rows without it.", show_default=False)
+]
+Width = Annotated[int, typer.Option("--width", help="K: slots a parent, and parents expanded a level.")]
+Depth = Annotated[int, typer.Option("--depth", help="D: levels of the draft tree.")]
+Budget = Annotated[int, typer.Option("--budget", help="R: drafted nodes kept.")]
+Lead = Annotated[int | None, typer.Option("--lead", help="m: deterministic leads before the sampled slot.")]
+Temperature = Annotated[float, typer.Option("--temperature", help="T of the target and of the sampled token.")]
+Support = Annotated[int, typer.Option("--support", help="Tokens kept in the sampling law; 0: all.")]
+Arithmetic = Annotated[str, typer.Option("--arithmetic", help="rational, float64, float32 or float16.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+Save = Annotated[Path | None, typer.Option("--save", help="Write the JSON document to FILE.", metavar="FILE")]
+Plot = Annotated[Path | None, typer.Option("--plot", help="Draw to FILE (extra `plot`).", metavar="FILE")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.")]
+Workers = Annotated[int, typer.Option("--workers", help="Processes.")]
+
+
+def rows_of(
+    path: Path | None, temperature: float = 1, support: int = DEFAULT_SUPPORT, arithmetic: str = "rational"
+) -> list[Rows]:
+    """The rows file at `path`, or the shipped ones."""
+    if support < 0:
+        raise InvalidInput("support", support, "an int of at least 1, or 0 for the full vocabulary")
+    kept = support or None
+    if path is None:
+        return shipped_rows(temperature, kept, arithmetic)
+    return [read_rows(path, temperature, kept, arithmetic)]
+
+
+def shape_of(width: int, depth: int, budget: int) -> TreeShape:
+    """The tree shape of the three options."""
+    return TreeShape(width, depth, budget)
+
+
+def number(value: Fraction | int) -> dict[str, Any]:
+    """An exact number in a document: its "a/b" beside a float."""
+    return {"exact": str(Fraction(value)), "float": float(value)}
+
+
+def deliver(document: Mapping[str, Any], as_json: bool, save: Path | None) -> None:
+    """Print the document if asked to, and write it to a file in one step if asked to."""
+    text = json.dumps(document, indent=2)
+    if as_json:
+        sys.stdout.write(text + "\n")
+    if save is not None:
+        save_text(save, text + "\n")
+
+
+def save_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(temporary).replace(path)
+    except OSError as error:
+        raise InvalidInput("save", str(path), f"a file that can be written ({error.strerror})") from None
+
+
+def need(extra: str, *modules: str) -> None:
+    """Raise one line naming the extra when one of its modules is not installed."""
+    from importlib.util import find_spec
+
+    for module in modules:
+        if find_spec(module) is None:
+            raise InvalidInput("extra", f"{module} not installed", f"pip install 'rheo-lossless[{extra}]'")
+
+
+def run(app: typer.Typer, arguments: list[str] | None = None) -> int:
+    """Run a command line: its exit code; bad input is one line on stderr and 2, Ctrl-C 130."""
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(args=arguments, standalone_mode=False)
+    except _UsageError as error:
+        return _refuse(error.format_message())
+    except (InvalidInput, EnumerationError) as error:
+        return _refuse(str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        err.print("interrupted", style="bold")
+        return INTERRUPTED
+    return code if isinstance(code, int) else 0
+
+
+def _refuse(message: str) -> int:
+    sys.stderr.write(" ".join(f"error: {message}".split()) + "\n")
+    return BAD_INPUT
+

@@ -1,0 +1,105 @@
+"""Methods by name: the registry's, or a user's own as `path.py:name`.
+
+Naming a file runs its code. What is found there may be a Method, a verification rule (it then gets one lead and the
+paper's proxy), or a cycle function marked with `@rheo_core.method`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from exact.outcomes import EnumerationError
+from rheo_core import InvalidInput, Method, TreeMethod, find_method, methods
+
+VERIFY_ARGUMENTS = 7
+PLUGIN = "_rheo_plugin_"
+
+
+def load_method(spec: str, known: Mapping[str, Method] = methods) -> Method:
+    """The method of a registered name or of `path.py:name`. Raises `InvalidInput` where there is none."""
+    if ":" not in spec and not spec.endswith(".py"):
+        return find_method(spec, known)
+    path, _, name = spec.rpartition(":")
+    if not path.endswith(".py") or not name:
+        raise InvalidInput("method", spec, "a registered name, or path.py:name")
+    found = load_name(path, name)
+    if not inspect.isclass(found) and callable(getattr(found, "cycle", None)) and hasattr(found, "name"):
+        return found  # type: ignore[no-any-return]
+    if callable(found) and _takes(found, VERIFY_ARGUMENTS):
+        return TreeMethod(name, None, lead=1, verify=found)
+    raise InvalidInput(
+        spec,
+        found,
+        "a Method, a verify function (p, tail, candidates, sampled, lead, chooser, at), or a cycle function marked "
+        "with @rheo_core.method",
+    )
+
+
+def load_name(path: str, name: str) -> Any:
+    """The object called `name` in the Python file at `path`, which is run."""
+    file = Path(path)
+    if not file.is_file():
+        raise InvalidInput("method", path, "an existing Python file")
+    module_name = f"{PLUGIN}{file.stem}"
+    spec = importlib.util.spec_from_file_location(module_name, file)
+    if spec is None or spec.loader is None:
+        raise InvalidInput("method", path, "a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise InvalidInput(path, f"{type(error).__name__}: {error}", "a file that runs without an error") from error
+    if not hasattr(module, name):
+        public = ", ".join(each for each in vars(module) if not each.startswith("_")) or "nothing"
+        raise InvalidInput("method", f"{path}:{name}", f"a name that the file defines ({public})")
+    return getattr(module, name)
+
+
+@contextmanager
+def own_errors(method: Method) -> Iterator[None]:
+    """Turn an exception raised inside a user's own rule into `InvalidInput` that names rule, error and branch."""
+    try:
+        yield
+    except (InvalidInput, EnumerationError):
+        raise
+    except Exception as error:
+        if not any(module.startswith(PLUGIN) for module in _modules(error)):
+            raise
+        said = "; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", [])])
+        raise InvalidInput(method.name, said, "a rule that runs on every branch") from error
+
+
+def _modules(error: BaseException) -> list[str]:
+    """The modules that an exception passed through."""
+    return [str(frame.f_globals.get("__name__", "")) for frame, _ in traceback.walk_tb(error.__traceback__)]
+
+
+def with_lead(method: Method, lead: int | None) -> Method:
+    """The same tree method with another m; None leaves it as it is."""
+    if lead is None:
+        return method
+    if not isinstance(method, TreeMethod) or method.lead is None:
+        raise InvalidInput("lead", lead, f"no --lead with {method.name}, which has no lead to set")
+    return dataclasses.replace(method, lead=lead)
+
+
+def label(method: Method) -> str:
+    """The method's name with its m, as the commands print it."""
+    return f"{method.name} m={method.lead}" if isinstance(method, TreeMethod) and method.lead is not None else method.name
+
+
+def _takes(function: Any, count: int) -> bool:
+    try:
+        inspect.signature(function).bind(*range(count))
+    except (TypeError, ValueError):
+        return False
+    return True

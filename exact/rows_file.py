@@ -1,0 +1,178 @@
+"""Rows files: a target and a draft as recorded next-token rows.
+
+JSON with `contexts`, keyed by ids joined by "," (the empty key is the empty prefix, "*" every prefix not listed). Each
+context holds `target_logits` or `target`, and `draft_logits` or `draft`: lists of numbers, or of "a/b" strings for
+laws. Optional `ids` maps draft ids to target ids. Everything else in the file is ignored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from exact.arithmetic import exact_law
+from rheo_core import DraftRow, InvalidInput
+from rheo_core.laws import Row, check_law, normalise, softmax, zeroed
+from rheo_core.rows import Prefix
+
+ARITHMETICS = ("rational", "float64", "float32", "float16")
+Context = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The contexts of one file, read at a temperature, a support size and an arithmetic.
+
+    "rational" takes every float row as its row over its exact sum. `target` and `draft` can be handed to `certify`;
+    a prefix that the file lacks is refused by name.
+    """
+
+    name: str
+    contexts: Mapping[Prefix | None, Context]
+    ids: tuple[int, ...] | None = None
+    temperature: float = 1
+    support: int | None = None
+    arithmetic: str = "rational"
+
+    def target(self, prefix: Prefix) -> Row:
+        """The target law at `prefix`: softmax of its logits at the temperature, or the law as listed."""
+        context = self._context(prefix)
+        if "target_logits" in context:
+            logits = self._floats(context["target_logits"])
+            return self._law(softmax(logits, self.temperature, self._where("target_logits", prefix)))
+        return self._law(self._listed(context["target"], self._where("target", prefix)))
+
+    def draft(self, prefix: Prefix) -> Row | DraftRow:
+        """The draft row at `prefix`; a plain law where temperature and support change nothing."""
+        context = self._context(prefix)
+        if "draft_logits" in context:
+            logits = self._floats(context["draft_logits"])
+            where = self._where("draft_logits", prefix)
+            if self.temperature == 1 and (self.support is None or self.support >= np.isfinite(logits).sum()):
+                return self._law(softmax(logits, 1, where))
+            row = DraftRow.logits(logits, self.temperature, self.support)
+            return row.converted(exact_law) if self.arithmetic == "rational" else row
+        law = self._law(self._listed(context["draft"], self._where("draft", prefix)))
+        if self.support is None or self.support >= len(law):
+            return law
+        order = DraftRow.law(law).order
+        return DraftRow.pair(law, normalise(zeroed(law, order[self.support :].tolist())))
+
+    def _where(self, field: str, prefix: Prefix) -> str:
+        return f"{self.name}: {field} at {_key(prefix)!r}"
+
+    def _context(self, prefix: Prefix) -> Context:
+        context = self.contexts.get(prefix, self.contexts.get(None))
+        if context is None:
+            raise InvalidInput(f"{self.name}: prefix", _key(prefix), 'a context of that key, or one of key "*"')
+        return context
+
+    def _floats(self, values: list[Any]) -> Row:
+        return np.array(values, dtype=np.float64 if self.arithmetic == "rational" else self.arithmetic)
+
+    def _listed(self, values: list[Any], where: str) -> Row:
+        if self.temperature != 1:
+            raise InvalidInput("temperature", self.temperature, f"1: {where} is a law, not logits")
+        if any(isinstance(value, str) for value in values):
+            return check_law([_rational(value, where) for value in values], where)
+        if all(isinstance(value, int) for value in values):
+            return check_law(values, where)
+        return check_law(np.array(values, dtype=np.float64), where)
+
+    def _law(self, law: Row) -> Row:
+        if self.arithmetic == "rational":
+            return exact_law(law)
+        return law.astype(self.arithmetic)
+
+
+def read_rows(
+    path: Path | str, temperature: float = 1, support: int | None = None, arithmetic: str = "rational"
+) -> Rows:
+    """Read a rows file. Raises `InvalidInput`, naming the file and the entry, on anything that is not one."""
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput("rows file", str(path), f"a readable file ({_reason(error)})") from None
+    return parse_rows(text, file.stem, temperature, support, arithmetic)
+
+
+def shipped_rows(temperature: float = 1, support: int | None = None, arithmetic: str = "rational") -> list[Rows]:
+    """The five real pairs that come with the package: SmolLM2-135M-Instruct and the same model without two layers."""
+    folder = resources.files("exact") / "data" / "rows"
+    files = sorted((file for file in folder.iterdir() if file.name.endswith(".json")), key=lambda file: file.name)
+    return [
+        parse_rows(file.read_text(encoding="utf-8"), file.name.removesuffix(".json"), temperature, support, arithmetic)
+        for file in files
+    ]
+
+
+def parse_rows(
+    text: str, name: str, temperature: float = 1, support: int | None = None, arithmetic: str = "rational"
+) -> Rows:
+    """Rows from the text of a file; `name` is used in messages."""
+    if arithmetic not in ARITHMETICS:
+        raise InvalidInput("arithmetic", arithmetic, f"one of {', '.join(ARITHMETICS)}")
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InvalidInput(name, text[:40] or "an empty file", f"JSON ({error})") from None
+    listed = document.get("contexts") if isinstance(document, dict) else None
+    if not isinstance(listed, dict) or not listed:
+        raise InvalidInput(name, type(document).__name__, 'an object with a non-empty object "contexts"')
+    contexts = {_prefix(key, name): _checked(context, key, name) for key, context in listed.items()}
+    ids = document.get("ids")
+    if ids is not None and not (isinstance(ids, list) and all(type(value) is int for value in ids)):
+        raise InvalidInput(f"{name}: ids", ids, "a list of target ids")
+    return Rows(name, contexts, None if ids is None else tuple(ids), temperature, support, arithmetic)
+
+
+def _prefix(key: str, name: str) -> Prefix | None:
+    if key == "*":
+        return None
+    try:
+        ids = tuple(int(part) for part in key.split(",")) if key else ()
+    except ValueError:
+        ids = (-1,)
+    if any(value < 0 for value in ids):
+        raise InvalidInput(f"{name}: context", key, 'token ids joined by ",", or "*"')
+    return ids
+
+
+def _checked(context: Any, key: str, name: str) -> Context:
+    for side in ("target", "draft"):
+        forms = [form for form in (side, f"{side}_logits") if isinstance(context, dict) and form in context]
+        where = f"{name}: context {key!r}"
+        if len(forms) != 1:
+            raise InvalidInput(where, forms or "neither", f"exactly one of {side} and {side}_logits")
+        values = context[forms[0]]
+        allowed = (int, float) if forms[0].endswith("logits") else (int, float, str)
+        if not isinstance(values, list) or not values:
+            raise InvalidInput(f"{where}: {forms[0]}", values, "a non-empty list")
+        for position, value in enumerate(values):
+            if isinstance(value, bool) or not isinstance(value, allowed):
+                expected = "a number" if str not in allowed else 'a number or an "a/b" string'
+                raise InvalidInput(f"{where}: {forms[0]}[{position}]", value, expected)
+    return context  # type: ignore[no-any-return]
+
+
+def _rational(value: int | float | str, where: str) -> Fraction:
+    try:
+        return Fraction(value)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise InvalidInput(where, value, 'a number or an "a/b" string') from None
+
+
+def _key(prefix: Prefix) -> str:
+    return ",".join(str(token) for token in prefix)
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or "not UTF-8 text").lower()
