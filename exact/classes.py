@@ -13,7 +13,7 @@ from typing import Any
 
 from exact.arithmetic import ONE, ZERO, exact
 from exact.outcomes import outcomes
-from rheo_core.drafting import Growth, NotGrowable, expand
+from rheo_core.drafting import Growth, NotGrowable, expand, layered
 from rheo_core.pool import Drafter
 from rheo_core.rows import Prefix
 from rheo_core.tree import Tree, TreeShape
@@ -42,11 +42,10 @@ def brute_force_classes(
     """[U]_R by definition: all unpruned trees, pruned to R and merged."""
     masses: dict[Hashable, Any] = {}
     trees: dict[Hashable, Tree] = {}
-    for outcome in unpruned(drafter, prefix, shape, limit):
-        tree = outcome.tree.first(shape.budget)
+    for tree, weight in outcomes(lambda chooser: layered(drafter, prefix, shape, chooser), limit=limit):
         key = tree.key()
         trees.setdefault(key, tree)
-        masses[key] = masses.get(key, ZERO) + outcome.probability
+        masses[key] = masses.get(key, ZERO) + weight
     return [TreeClass(trees[key], mass) for key, mass in masses.items()]
 
 

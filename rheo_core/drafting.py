@@ -29,6 +29,18 @@ def tail_address(path: SlotPath) -> tuple[Any, ...]:
 
 def expand(drafter: Drafter, prefix: Prefix, shape: TreeShape, chooser: Chooser) -> Tree:
     """The unpruned tree U, ranked: the K best nodes of each level are expanded, D levels deep."""
+    nodes = _expanded(drafter, prefix, shape, chooser)
+    return nodes.tree(rank(nodes.score), drafter.pair.p(prefix).dtype)
+
+
+def layered(drafter: Drafter, prefix: Prefix, shape: TreeShape, chooser: Chooser) -> Tree:
+    """Prune_R(U): expand, then keep the R best nodes (appendix C.1)."""
+    nodes = _expanded(drafter, prefix, shape, chooser)
+    return nodes.tree(rank(nodes.score)[: shape.budget], drafter.pair.p(prefix).dtype)
+
+
+def _expanded(drafter: Drafter, prefix: Prefix, shape: TreeShape, chooser: Chooser) -> Nodes:
+    """U level by level, each level from left to right."""
     nodes = Nodes()
     frontier = [ROOT]
     for _ in range(shape.depth):
@@ -39,12 +51,7 @@ def expand(drafter: Drafter, prefix: Prefix, shape: TreeShape, chooser: Chooser)
             level += [_add(nodes, drafter, parent, slot) for slot in pool.slots(sampled)]
         best = rank([nodes.score[node] for node in level])[: shape.width]
         frontier = [level[position] for position in best]
-    return nodes.tree(rank(nodes.score), drafter.pair.p(prefix).dtype)
-
-
-def layered(drafter: Drafter, prefix: Prefix, shape: TreeShape, chooser: Chooser) -> Tree:
-    """Prune_R(U): expand, then keep the R best nodes (appendix C.1)."""
-    return expand(drafter, prefix, shape, chooser).first(shape.budget)
+    return nodes
 
 
 def grown(drafter: Drafter, prefix: Prefix, shape: TreeShape, chooser: Chooser) -> Tree:

@@ -34,6 +34,7 @@ class Pool:
         self.proxy = proxy
         self.leads: list[int] = row.order[: min(m, width)].tolist()
         self.tail: Row | None = row.tail(self.leads) if m < width else None
+        self._slots: dict[int | None, list[Slot]] = {}
 
     def lead_slots(self) -> Iterator[Slot]:
         """Top-m tokens with their draft probabilities."""
@@ -61,12 +62,12 @@ class Pool:
                 yield slot, FILL, token, self.row.score[token]
                 slot += 1
 
-    def slots(self, sampled: int | None) -> Iterator[Slot]:
+    def slots(self, sampled: int | None) -> list[Slot]:
         """The whole pool in slot order."""
-        yield from self.lead_slots()
-        if sampled is not None:
-            yield self.sampled_slot(sampled)
-        yield from self.fill_slots(sampled)
+        if sampled not in self._slots:
+            y = [] if sampled is None else [self.sampled_slot(sampled)]
+            self._slots[sampled] = [*self.lead_slots(), *y, *self.fill_slots(sampled)]
+        return self._slots[sampled]
 
 
 class Drafter:

@@ -52,7 +52,7 @@ def rank(scores: Sequence[Any] | Row) -> list[int]:
     >>> rank([0.25, 0.5, 0.25, 0.5])
     [1, 3, 0, 2]
     """
-    return sorted(range(len(scores)), key=lambda position: scores[position], reverse=True)
+    return sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,12 +122,13 @@ class Nodes:
         """Add a node under `parent` (-1: the root) with its own path score; its row."""
         self.token.append(token)
         self.parent.append(parent)
-        self.depth.append(self.depth_of(parent) + 1)
         self.slot.append(slot)
         self.kind.append(kind)
         self.score.append(score)
-        self._prefixes.append((*self.tokens_to(parent), token))
-        self._paths.append((*self.path(parent), slot))
+        root = parent == ROOT
+        self.depth.append(1 if root else self.depth[parent] + 1)
+        self._prefixes.append((token,) if root else (*self._prefixes[parent], token))
+        self._paths.append((slot,) if root else (*self._paths[parent], slot))
         return len(self.token) - 1
 
     def depth_of(self, node: int) -> int:
@@ -161,4 +162,4 @@ class Nodes:
 
 
 def _ints(values: Any) -> Ints:
-    return np.fromiter(values, dtype=np.int64)
+    return np.array(list(values), dtype=np.int64)
