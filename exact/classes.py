@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from exact.arithmetic import ONE, ZERO, exact
+from exact.arithmetic import ONE, ZERO, exact_law
 from exact.outcomes import outcomes
 from rheo_core.drafting import Growth, NotGrowable, expand, layered
 from rheo_core.pool import Drafter
@@ -54,6 +54,7 @@ def grown_classes(drafter: Drafter, prefix: Prefix, shape: TreeShape) -> Iterato
 
     Raises `NotGrowable` for any other proxy than those of Lemma 4.
     """
+    shares: dict[int, list[tuple[int, Any]]] = {}  # by q~, which the drafter keeps
     waiting: list[tuple[Growth, int | None, Any]] = [(Growth(drafter, prefix, shape), None, ONE)]
     while waiting:
         growth, token, probability = waiting.pop()
@@ -63,12 +64,13 @@ def grown_classes(drafter: Drafter, prefix: Prefix, shape: TreeShape) -> Iterato
         if tail is None:
             yield TreeClass(growth.tree(), probability)
             continue
-        weights = [exact(weight) for weight in tail.tolist()]
-        mass = sum(weights)
-        drawn = [(token, weight / mass) for token, weight in enumerate(weights) if weight]
-        for token, share in reversed(drawn[1:]):
+        if id(tail) not in shares:
+            law = exact_law(tail)
+            shares[id(tail)] = [(token, share) for token, share in enumerate(law) if share]
+        (first, first_share), *others = shares[id(tail)]
+        for token, share in reversed(others):
             waiting.append((growth.copy(), token, probability * share))
-        waiting.append((growth, drawn[0][0], probability * drawn[0][1]))
+        waiting.append((growth, first, probability * first_share))
 
 
 def classes(drafter: Drafter, prefix: Prefix, shape: TreeShape, limit: int | None = None) -> list[TreeClass]:

@@ -30,13 +30,13 @@ def tail_address(path: SlotPath) -> tuple[Any, ...]:
 def expand(drafter: Drafter, prefix: Prefix, shape: TreeShape, chooser: Chooser) -> Tree:
     """The unpruned tree U, ranked: the K best nodes of each level are expanded, D levels deep."""
     nodes = _expanded(drafter, prefix, shape, chooser)
-    return nodes.tree(rank(nodes.score), drafter.pair.p(prefix).dtype)
+    return nodes.tree(drafter.pair.p(prefix).dtype, rank(nodes.score))
 
 
 def layered(drafter: Drafter, prefix: Prefix, shape: TreeShape, chooser: Chooser) -> Tree:
     """Prune_R(U): expand, then keep the R best nodes (appendix C.1)."""
     nodes = _expanded(drafter, prefix, shape, chooser)
-    return nodes.tree(rank(nodes.score)[: shape.budget], drafter.pair.p(prefix).dtype)
+    return nodes.tree(drafter.pair.p(prefix).dtype, rank(nodes.score)[: shape.budget])
 
 
 def _expanded(drafter: Drafter, prefix: Prefix, shape: TreeShape, chooser: Chooser) -> Nodes:
@@ -93,7 +93,7 @@ class Growth:
         """Admit nodes up to the next draw and return its weights; None when the tree is complete."""
         if self._waiting is not None:
             raise InvalidInput("advance", "a draw not settled", "settle(token) first")
-        while self._open and len(self.nodes) < self.shape.budget:
+        while self._open and not self._full():
             score, _, parent, slot, kind, draft_id = heappop(self._open)
             if kind == SAMPLED:
                 self._waiting = (parent, -score)
@@ -111,9 +111,10 @@ class Growth:
         parent, score = self._wait()
         self._waiting = None
         pool = self._pool(parent)
-        for slot, kind, draft_id, fill in pool.fill_slots(token):
-            self._push(parent, slot, kind, draft_id, fill)
         self._admit(parent, pool.m, SAMPLED, token, score)
+        if not self._full():
+            for slot, kind, draft_id, fill in pool.slots(token)[pool.m + 1 :]:
+                self._push(parent, slot, kind, draft_id, fill)
 
     def copy(self) -> Growth:
         """An independent growth in the same state."""
@@ -126,7 +127,10 @@ class Growth:
 
     def tree(self) -> Tree:
         """The nodes admitted so far, in the order of admission, which is their rank."""
-        return self.nodes.tree(range(len(self.nodes)), self.drafter.pair.p(self.prefix).dtype)
+        return self.nodes.tree(self.drafter.pair.p(self.prefix).dtype)
+
+    def _full(self) -> bool:
+        return len(self.nodes) == self.shape.budget
 
     def _wait(self) -> tuple[int, Any]:
         if self._waiting is None:
@@ -139,7 +143,7 @@ class Growth:
     def _admit(self, parent: int, slot: int, kind: int, draft_id: int, score: Any) -> None:
         node = self.nodes.append(parent, slot, kind, self.drafter.pair.target_id(draft_id), score)
         depth = self.nodes.depth_of(node)
-        if depth < self.shape.depth and self._expanded[depth] < self.shape.width:
+        if not self._full() and depth < self.shape.depth and self._expanded[depth] < self.shape.width:
             self._expand(node)
 
     def _expand(self, node: int) -> None:

@@ -149,7 +149,7 @@ class FunctionMethod:
 def _bare_cycle(name: str, tokens: Any) -> Cycle:
     if isinstance(tokens, (str, bytes)) or not isinstance(tokens, (Sequence, np.ndarray)):
         raise InvalidInput(f"result of {name}", tokens, "a Cycle or a sequence of token ids")
-    return Cycle(tuple(tokens), len(tokens) - 1, Nodes().tree((), np.dtype(object)))
+    return Cycle(tuple(tokens), len(tokens) - 1, Nodes().tree(np.dtype(object)))
 
 
 @overload

@@ -146,20 +146,15 @@ class Nodes:
             setattr(twin, name, list(values))
         return twin
 
-    def tree(self, order: Sequence[int], dtype: np.dtype[Any]) -> Tree:
-        """The nodes in the given order of rows as a `Tree`; scores in `dtype`."""
-        row_of = {node: row for row, node in enumerate(order)} | {ROOT: ROOT}
-        score = np.empty(len(order), dtype=dtype)
-        score[:] = [self.score[node] for node in order]
-        return Tree(
-            token=_ints(self.token[node] for node in order),
-            parent=_ints(row_of[self.parent[node]] for node in order),
-            depth=_ints(self.depth[node] for node in order),
-            slot=_ints(self.slot[node] for node in order),
-            kind=_ints(self.kind[node] for node in order),
-            score=score,
-        )
-
-
-def _ints(values: Any) -> Ints:
-    return np.array(list(values), dtype=np.int64)
+    def tree(self, dtype: np.dtype[Any], order: Sequence[int] | None = None) -> Tree:
+        """The nodes as a `Tree`, in the given order of rows (None: as they were appended); scores in `dtype`."""
+        columns = [self.token, self.parent, self.depth, self.slot, self.kind]
+        scores = self.score
+        if order is not None:
+            row_of = {node: row for row, node in enumerate(order)} | {ROOT: ROOT}
+            columns = [[column[node] for node in order] for column in columns]
+            columns[1] = [row_of[parent] for parent in columns[1]]
+            scores = [self.score[node] for node in order]
+        score = np.empty(len(scores), dtype=dtype)
+        score[:] = scores
+        return Tree(*np.array(columns, dtype=np.int64), score)
