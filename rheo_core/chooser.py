@@ -46,20 +46,19 @@ class SamplingChooser:
 
     def accept(self, probability: Any, at: Hashable | None = None) -> bool:
         check_probability(probability)
-        # A NumPy float would pull u down to its own width: in float16 one u in 4096 rounds up to 1.
-        exact = probability.item() if isinstance(probability, np.generic) else probability
+        # A narrow float (of NumPy or torch) would pull u down to its own width: in float16 one u in 4096 rounds up to 1.
+        exact = probability.item() if hasattr(probability, "item") else probability
         return bool(self.rng.random() < exact)
 
     def index(self, weights: ArrayLike, at: Hashable | None = None) -> int:
         row = check_weights(weights)
         u: Any = self.rng.random()
         if row.dtype == object:
-            cumulative = np.add.accumulate(row)
             u = Fraction(u)
-        else:
-            cumulative = np.add.accumulate(row, dtype=np.float64)
-        edge = u * cumulative[-1]
-        position = next((i for i, below in enumerate(cumulative) if edge < below), len(row))
+        else:  # brought near 1 by a power of two, so that neither huge nor subnormal weights are rounded away
+            row = np.ldexp(row.astype(np.float64), -np.frexp(float(row.max()))[1])
+        cumulative = np.add.accumulate(row)
+        position = int(np.searchsorted(cumulative, u * cumulative[-1], side="right"))
         return min(position, int(np.flatnonzero(row)[-1]))
 
 
@@ -105,11 +104,14 @@ def check_probability(probability: Any) -> None:
 
 def check_weights(weights: ArrayLike) -> NDArray[Any]:
     """`weights` as a 1-D array; raises unless all are non-negative, finite and their sum is positive."""
-    row = np.asarray(weights)
+    try:
+        row = np.asarray(weights)
+    except ValueError:  # rows of different lengths
+        raise InvalidInput("weights", weights, "a non-empty 1-D row of numbers") from None
     if row.ndim != 1 or not len(row) or row.dtype.kind not in "iufO":
         raise InvalidInput("weights", weights, "a non-empty 1-D row of numbers")
-    if not all(0 <= weight < np.inf for weight in row.tolist()):
+    if not ((row >= 0) & (row < np.inf)).all():
         raise InvalidInput("weights", weights, "finite non-negative numbers")
-    if not any(weight > 0 for weight in row.tolist()):
+    if not (row > 0).any():
         raise InvalidInput("weights", weights, "a positive sum")
     return row
