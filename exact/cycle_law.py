@@ -1,7 +1,7 @@
 """The exact law of what one cycle emits, and of text continued from it.
 
 For a tree method the cycle's law is summed class by class, with the verifier's law at each node enumerated once and
-remembered; any other method is replayed whole. Comparing with the target needs no V^L table: outside the sequences
+remembered; a method on a fixed topology is followed parent by parent; any other is replayed whole. Comparing with the target needs no V^L table: outside the sequences
 that a cycle can emit both laws continue from the same rows, so their difference is settled where the trie ends.
 """
 
@@ -14,6 +14,7 @@ from typing import Any
 
 from exact.arithmetic import ONE, ZERO, exact_law, fraction
 from exact.classes import TreeClass, classes
+from exact.nodewise import NodeMethod, nodewise_law
 from exact.outcomes import outcomes
 from rheo_core import FunctionMethod, Method, TreeMethod, TreeShape
 from rheo_core.chooser import Chooser
@@ -89,6 +90,8 @@ def cycle_law(method: Method, pair: Pair, prefix: Prefix, shape: TreeShape) -> t
         drafter = method.drafter(pair, shape)
         found = classes(drafter, prefix, shape)
         return emitted_law(found, NodeLaws(drafter, method.verify), prefix), found
+    if isinstance(method, NodeMethod):
+        return nodewise_law(method, pair, prefix, shape), None
 
     def program(chooser: Chooser) -> Tokens:
         if isinstance(method, FunctionMethod):
