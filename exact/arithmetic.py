@@ -57,4 +57,5 @@ def exact_row(values: Iterable[Any]) -> Row:
 def exact_law(values: Iterable[Any]) -> Row:
     """A row over its exact sum: what a float row means as a law."""
     row = exact_row(values)
-    return row / sum(row.tolist())
+    law: Row = row / sum(row.tolist())
+    return law

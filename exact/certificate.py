@@ -27,7 +27,8 @@ from exact.cycle_law import (
     joint_law,
     text_law,
 )
-from rheo_core import InvalidInput, Method, Pair, TreeMethod, TreeShape, find_method
+from rheo_core import Method, Pair, TreeMethod, TreeShape, find_method
+from rheo_core.errors import check_count
 from rheo_core.registry import Claim
 from rheo_core.rows import DraftModel, Prefix, TargetModel, check_prefix
 
@@ -134,22 +135,24 @@ def certify(
     The law of the first `length` tokens (None: depth + 1) of `cycles` cycles continued from the target is computed
     exactly. Raises `InvalidInput` on rows, ids or shapes that the definitions do not allow.
 
-    >>> from rheo_core import methods
-    >>> law = [Fraction(1, 3), Fraction(2, 3)]
-    >>> certify("rheo-half", lambda prefix: law, lambda prefix: law, TreeShape(2, 2, 2)).lossless
-    False
+    >>> from fractions import Fraction as F
+    >>> draft, target = [F(1, 2), F(3, 10), F(1, 5)], [F(1, 2), F(1, 5), F(3, 10)]  # Table 1
+    >>> certify("rheo", lambda prefix: target, lambda prefix: draft, TreeShape(3, 1, 2)).lossless
+    True
+    >>> str(certify("rheo-adhoc", lambda prefix: target, lambda prefix: draft, TreeShape(3, 1, 2)).counterexample)
+    '(0,): got 3/5, right 1/2'
     """
     rule = find_method(method)
     given = Pair(target, draft, ids)
     prefix = check_prefix(prefix, given)
-    length = shape.depth + 1 if length is None else _count("length", length)
-    _count("cycles", cycles)
+    length = shape.depth + 1 if length is None else check_count("length", length, 1)
+    cycles = check_count("cycles", cycles, 1)
     floats = given.p(prefix).dtype
     pair = exact_pair(given)
     emitted, found, compared = _run(rule, pair, prefix, shape, length, cycles)
     lossless = compared.wrong is None
     bound = None
-    if floats != object:
+    if floats.kind != "O":
         emitted, found, rounded = _run(rule, given, prefix, shape, length, cycles)
         bound = 64 * length * len(given.p(prefix)) * Fraction(float(np.finfo(floats).eps))
         lossless = lossless and rounded.total_variation <= bound
@@ -172,7 +175,7 @@ def certify(
         length=length,
         cycles=cycles,
         vocabulary=len(given.p(prefix)),
-        arithmetic="rational" if floats == object else str(floats),
+        arithmetic="rational" if floats.kind == "O" else str(floats),
         lossless=lossless,
         every_target=None,
         total_variation=fraction(compared.total_variation),
@@ -198,9 +201,3 @@ def _run(
 
 def _number(value: Fraction) -> dict[str, object]:
     return {"exact": str(value), "float": float(value)}
-
-
-def _count(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidInput(name, value, "an int of at least 1")
-    return value

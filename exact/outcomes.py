@@ -128,6 +128,7 @@ class ExhaustiveChooser:
         self.walk = walk
 
     def accept(self, probability: Any, at: Hashable | None = None) -> bool:
+        """Branch into True with weight P and False with 1 - P."""
         check_probability(probability)
 
         def weights() -> Sequence[Any]:
@@ -137,8 +138,14 @@ class ExhaustiveChooser:
         return self.walk.branch(("accept", probability), weights, at) == 0
 
     def index(self, weights: ArrayLike, at: Hashable | None = None) -> int:
+        """Branch into every position of positive weight."""
         asked = tuple(weights.tolist() if isinstance(weights, np.ndarray) else weights)  # type: ignore[arg-type]
-        return self.walk.branch(("index", asked), lambda: [exact(w) for w in check_weights(weights)], at)
+
+        def exact_weights() -> Sequence[Any]:
+            check_weights(weights)
+            return [exact(weight) for weight in asked]  # not NumPy's row of them: it would round ints beside floats
+
+        return self.walk.branch(("index", asked), exact_weights, at)
 
 
 def outcomes(program: Callable[[Chooser], Any], *, limit: int | None = None) -> Iterator[tuple[Any, Any]]:

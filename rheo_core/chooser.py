@@ -45,12 +45,14 @@ class SamplingChooser:
         self.rng = rng
 
     def accept(self, probability: Any, at: Hashable | None = None) -> bool:
+        """u < probability, strictly."""
         check_probability(probability)
-        # A narrow float (of NumPy or torch) would pull u down to its own width: in float16 one u in 4096 rounds up to 1.
+        # A narrow float would pull u down to its own width: in float16 one u in 4096 rounds up to 1.
         exact = probability.item() if hasattr(probability, "item") else probability
         return bool(self.rng.random() < exact)
 
     def index(self, weights: ArrayLike, at: Hashable | None = None) -> int:
+        """The first position whose cumulative weight exceeds u times the sum."""
         row = check_weights(weights)
         u: Any = self.rng.random()
         if row.dtype == object:
@@ -74,6 +76,7 @@ class RecordingChooser:
         self.record: MutableMapping[Hashable, bool | int] = {} if record is None else record
 
     def accept(self, probability: Any, at: Hashable | None = None) -> bool:
+        """The outcome recorded at `at`; raises where it is impossible at this probability."""
         if at is None:
             return self.source.accept(probability)
         if at not in self.record:
@@ -85,6 +88,7 @@ class RecordingChooser:
         return outcome
 
     def index(self, weights: ArrayLike, at: Hashable | None = None) -> int:
+        """The position recorded at `at`; raises where its weight is not positive."""
         if at is None:
             return self.source.index(weights)
         if at not in self.record:

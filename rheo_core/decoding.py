@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from rheo_core.chooser import Chooser
-from rheo_core.errors import InvalidInput
+from rheo_core.errors import InvalidInput, check_count
 from rheo_core.registry import Cycle, Method, find_method
-from rheo_core.rows import DraftModel, Prefix, TargetModel, check_id
+from rheo_core.rows import DraftModel, Pair, Prefix, TargetModel, check_id, check_prefix
 from rheo_core.tree import TreeShape
 
 
@@ -48,8 +47,9 @@ def speculate(
 ) -> Cycle:
     """One cycle of `method` at `prefix` (target ids).
 
-    `target(prefix)` is a 1-D law [V]; `draft(prefix)` a 1-D law or `DraftRow` in draft ids, where `ids[draft id]` is the
-    target id (None: one vocabulary). Raises `InvalidInput` on any row, id or shape that the definitions do not allow.
+    `target(prefix)` is a 1-D law [V]; `draft(prefix)` a 1-D law or `DraftRow` in draft ids, where `ids[draft id]` is
+    the target id (None: one vocabulary). Raises `InvalidInput` on any row, id or shape that the definitions do not
+    allow.
 
     >>> from fractions import Fraction as F
     >>> import numpy as np
@@ -60,7 +60,7 @@ def speculate(
     >>> cycle.accepted == len(cycle.tokens) - 1 and len(cycle.tree) == 5
     True
     """
-    return find_method(method).cycle(target, draft, tuple(prefix), shape, chooser, ids)
+    return find_method(method).cycle(target, draft, prefix, shape, chooser, ids)
 
 
 def generate(
@@ -76,12 +76,11 @@ def generate(
     ids: Sequence[int] | None = None,
 ) -> Text:
     """Cycles of `method` until `length` tokens are emitted or one of the `end` ids is; the end id is the last token."""
-    if isinstance(length, bool) or not isinstance(length, int) or length < 0:
-        raise InvalidInput("length", length, "an int of at least 0")
+    check_count("length", length, 0)
     rule = find_method(method)
-    start = tuple(prefix)
-    size = len(np.asarray(target(start)))
-    stops = {check_id(token, size, "end") for token in end}
+    pair = Pair(target, draft, ids)
+    start = check_prefix(prefix, pair)
+    stops = {check_id(token, len(pair.p(start)), "end") for token in end}
     tokens: list[int] = []
     cycles: list[Cycle] = []
     while len(tokens) < length and not (tokens and tokens[-1] in stops):

@@ -1,8 +1,8 @@
 """The two constructions of the dynamic draft tree.
 
-`expand` then `Tree.first` is the layered construction of the paper and of EAGLE (section 2.1): K parents a level, D
-levels, prune to R. `Growth` builds the kept tree best-first and draws only what it keeps. For a proxy that ignores Y and
-lies in [q(x_{m+1}), 1] both give the same tree in the same order from the same draws (by address).
+`layered` is the construction of the paper and of EAGLE (section 2.1): K parents a level, D levels, prune to R. `Growth`
+builds the kept tree best-first and draws only what it keeps. For a proxy that ignores Y and lies in [q(x_{m+1}), 1]
+both give the same tree in the same order from the same draws (by address).
 """
 
 from __future__ import annotations

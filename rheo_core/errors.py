@@ -6,6 +6,9 @@ that names the argument, the value that was given and what was expected.
 
 from __future__ import annotations
 
+from numbers import Integral
+from typing import Any
+
 
 class InvalidInput(ValueError):
     """An argument that the definitions of the paper do not allow.
@@ -22,6 +25,13 @@ class InvalidInput(ValueError):
 
     def __reduce__(self) -> tuple[type[InvalidInput], tuple[str, object, str]]:
         return type(self), (self.argument, self.value, self.expected)
+
+
+def check_count(name: str, value: Any, least: int) -> int:
+    """`value` as an int; raises unless it is a whole number (NumPy's included) of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise InvalidInput(name, value, f"an int of at least {least}")
+    return int(value)
 
 
 def _short(value: object) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from fractions import Fraction
-from numbers import Integral, Rational
+from numbers import Integral, Rational, Real
 from typing import Any
 
 import numpy as np
@@ -48,12 +48,14 @@ def normalise(weights: Row) -> Row:
     mass = total(weights)
     if not mass > 0:
         raise InvalidInput("weights", weights.tolist(), "a positive sum")
-    return weights / mass
+    law: Row = weights / mass
+    return law
 
 
 def excess(p: Row, q: Row) -> Row:
     """max(0, p - q), entry by entry: the unnormalised residual (Algorithm 1, line 8)."""
-    return np.maximum(p - q, 0)
+    result: Row = np.maximum(p - q, 0)
+    return result
 
 
 def zeroed(row: Row, tokens: Iterable[int]) -> Row:
@@ -111,18 +113,24 @@ def softmax(logits: ArrayLike, temperature: float = 1, name: str = "logits") -> 
         law[int(np.argmax(row))] = 1
         return law
     with np.errstate(over="ignore"):
-        return normalise(np.exp((row - row.max()) / row.dtype.type(temperature)))
+        divisor = row.dtype.type(temperature)
+        if not 0 < divisor < np.inf:
+            raise InvalidInput("temperature", temperature, f"0 or a number within the range of {row.dtype}")
+        return normalise(np.exp((row - row.max()) / divisor))
 
 
-def check_temperature(temperature: float) -> None:
+def check_temperature(temperature: Any) -> None:
     """Raise unless the temperature is a finite number of at least 0."""
-    if isinstance(temperature, bool) or not 0 <= temperature < math.inf:
+    if isinstance(temperature, bool) or not isinstance(temperature, Real) or not 0 <= float(temperature) < math.inf:
         raise InvalidInput("temperature", temperature, "a finite number of at least 0")
 
 
 def check_logits(logits: ArrayLike, name: str = "logits") -> Row:
     """`logits` as a 1-D float row; NaN, +inf and a row of nothing but -inf are refused."""
-    row = np.asarray(logits)
+    try:
+        row = np.asarray(logits)
+    except (TypeError, ValueError):  # rows of different lengths; a tensor type that NumPy lacks
+        raise InvalidInput(name, logits, "a non-empty 1-D row of floats") from None
     if row.dtype.kind in "iu":
         row = row.astype(np.float64)
     if row.ndim != 1 or not len(row) or row.dtype not in FLOATS:
@@ -145,9 +153,8 @@ def check_law(values: ArrayLike, name: str) -> Row:
     row = _arithmetic(values, name)
     if not len(row):
         raise InvalidInput(name, values, "at least one entry")
-    for token, entry in enumerate(row.tolist()):
-        if not entry >= 0:
-            raise InvalidInput(f"{name}[{token}]", entry, "a non-negative number")
+    for token in np.flatnonzero(~np.asarray(row >= 0, dtype=bool)):
+        raise InvalidInput(f"{name}[{token}]", row.tolist()[token], "a non-negative number")
     if row.dtype == object:
         mass, tolerance = sum(row.tolist()), Fraction(0)
     else:
@@ -174,7 +181,7 @@ def _arithmetic(values: ArrayLike, name: str) -> Row:
     """A fresh 1-D array of one of the four arithmetics."""
     try:
         row = np.array(values)
-    except ValueError:
+    except (TypeError, ValueError):  # rows of different lengths; a tensor type that NumPy lacks
         raise InvalidInput(name, values, "a 1-D row of numbers") from None
     if row.ndim != 1:
         raise InvalidInput(name, values, f"a 1-D row, not shape {row.shape}")

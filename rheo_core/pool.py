@@ -8,6 +8,8 @@ proxy, and q~ is never touched by either.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
+from numbers import Rational
 from typing import Any
 
 from rheo_core.errors import InvalidInput
@@ -34,6 +36,8 @@ class Pool:
         self.proxy = proxy
         self.leads: list[int] = row.order[: min(m, width)].tolist()
         self.tail: Row | None = row.tail(self.leads) if m < width else None
+        if self.tail is not None:
+            self.tail.flags.writeable = False  # kept for every later visit: a verification rule must not change it
         self._slots: dict[int | None, list[Slot]] = {}
 
     def lead_slots(self) -> Iterator[Slot]:
@@ -46,11 +50,17 @@ class Pool:
         return self.m, SAMPLED, token, self.proxy_score(token)
 
     def proxy_score(self, token: int = -1) -> Any:
-        """The proxy; `token` may be left out where the rule does not look at it. Outside [0, 1] it is refused."""
-        value = self.proxy(self.row.score, self.row.order, self.m, token)
+        """The proxy in the row's arithmetic; `token` may be left out where the rule does not look at it.
+
+        Outside [0, 1] it is refused.
+        """
+        score = self.row.score
+        value = self.proxy(score, self.row.order, self.m, token)
         if not 0 <= value <= 1:
             raise InvalidInput("proxy", value, "a score in [0, 1] (above 1 a child would outrank its parent)")
-        return value
+        if score.dtype.kind != "O":
+            return score.dtype.type(value)
+        return value if isinstance(value, Rational) else Fraction(value)
 
     def fill_slots(self, sampled: int | None) -> Iterator[Slot]:
         """The best tokens outside the lead and Y, up to width K (`sampled` None: no sampled slot)."""

@@ -19,7 +19,9 @@ from rheo_core.laws import Row, total, zeroed
 class Proxy(Protocol):
     """Anything callable as a proxy rule; without a `uses_token` attribute it counts as using the token."""
 
-    def __call__(self, score: Row, order: Row, m: int, sampled: int) -> Any: ...
+    def __call__(self, score: Row, order: Row, m: int, sampled: int) -> Any:
+        """The score of the sampled slot, in [0, 1]."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class ProxyRule:
     uses_token: bool
 
     def __call__(self, score: Row, order: Row, m: int, sampled: int) -> Any:
+        """The rule's value."""
         return self.rule(score, order, m, sampled)
 
 
@@ -42,7 +45,8 @@ class Constant:
     uses_token = False
 
     def __call__(self, score: Row, order: Row, m: int, sampled: int) -> Any:
-        return Fraction(self.value) if score.dtype == object else score.dtype.type(self.value)
+        """The constant."""
+        return self.value
 
 
 def _tail_mass(score: Row, order: Row, m: int, sampled: int) -> Any:

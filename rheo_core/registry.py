@@ -17,7 +17,7 @@ import numpy as np
 from rheo_core import proxies
 from rheo_core.chooser import Chooser
 from rheo_core.drafting import grown, layered
-from rheo_core.errors import InvalidInput
+from rheo_core.errors import InvalidInput, check_count
 from rheo_core.pool import Drafter
 from rheo_core.proxies import Proxy
 from rheo_core.rows import DraftModel, Pair, Prefix, TargetModel, check_id, check_prefix
@@ -30,7 +30,7 @@ CONSTRUCTIONS = MappingProxyType({"layered": layered, "grown": grown})
 
 @dataclass(frozen=True)
 class Cycle:
-    """One draft-and-verify cycle: emitted target ids (the target's own last), drafted tokens accepted, the draft tree."""
+    """One draft-and-verify cycle: target ids emitted (the target's own last), drafted ones accepted, the draft tree."""
 
     tokens: tuple[int, ...]
     accepted: int
@@ -41,10 +41,14 @@ class Method(Protocol):
     """Anything with a name, a claim and a cycle."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What reports call it."""
+        ...
 
     @property
-    def claim(self) -> Claim: ...
+    def claim(self) -> Claim:
+        """What its author says of it."""
+        ...
 
     def cycle(
         self,
@@ -54,7 +58,9 @@ class Method(Protocol):
         shape: TreeShape,
         chooser: Chooser,
         ids: Sequence[int] | None = None,
-    ) -> Cycle: ...
+    ) -> Cycle:
+        """Draft and verify once at `prefix`."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -78,14 +84,12 @@ class TreeMethod:
             raise InvalidInput("claim", self.claim, '"lossless", "lossy" or None')
         if self.construction not in CONSTRUCTIONS:
             raise InvalidInput("construction", self.construction, '"layered" or "grown"')
-        if self.lead is not None and (isinstance(self.lead, bool) or not isinstance(self.lead, (int, np.integer))):
-            raise InvalidInput("lead", self.lead, "an int from 0 to the width K, or None for K")
-        if self.lead is not None and self.lead < 0:
-            raise InvalidInput("lead", self.lead, "an int from 0 to the width K, or None for K")
+        if self.lead is not None:
+            object.__setattr__(self, "lead", check_count("lead", self.lead, 0))
 
     def leads(self, shape: TreeShape) -> int:
         """The number m of lead slots at this shape."""
-        return shape.width if self.lead is None else int(self.lead)
+        return shape.width if self.lead is None else self.lead
 
     def drafter(self, pair: Pair, shape: TreeShape) -> Drafter:
         """The candidate pools of this method on one pair of models."""
@@ -167,14 +171,15 @@ def method(function: Callable[..., Any] | None = None, /, *, name: str | None = 
     """
 
     def mark(body: Callable[..., Any]) -> FunctionMethod:
-        return FunctionMethod(body, name or getattr(body, "__name__", "method"), claim)
+        return FunctionMethod(body, str(name or getattr(body, "__name__", "method")), claim)
 
     return mark if function is None else mark(function)
 
 
 def descend(tree: Tree, drafter: Drafter, prefix: Prefix, verify: Verify, chooser: Chooser) -> tuple[int, ...]:
     """Verify a tree from the root, parent by parent, until the text leaves it; the emitted tokens."""
-    node, tokens = ROOT, ()
+    node = ROOT
+    tokens: tuple[int, ...] = ()
     while True:
         children = tree.children(node)
         token, child = verify_node(tree, node, children, drafter, prefix + tokens, verify, chooser)
@@ -182,6 +187,10 @@ def descend(tree: Tree, drafter: Drafter, prefix: Prefix, verify: Verify, choose
         if child == -1:
             return tokens
         node = children[child]
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, tuple) and len(value) == 2
 
 
 def verify_node(
@@ -198,9 +207,11 @@ def verify_node(
     sampled = next((i for i, child in enumerate(children) if tree.kind[child] == SAMPLED), -1)
     p = drafter.pair.p(context)
     tail = drafter.tail(context) if sampled != -1 else None
-    token, child = verify(p, tail, candidates, sampled, drafter.m, chooser, (0, tree.path(node)))
-    token = check_id(token, len(p), "token emitted by verify")
-    if child != -1 and (not 0 <= child < len(candidates) or candidates[child] != token):
+    verdict = verify(p, tail, candidates, sampled, drafter.m, chooser, (0, tree.path(node)))
+    if not _is_pair(verdict):
+        raise InvalidInput("result of verify", verdict, "a pair (token, index of the accepted candidate or -1)")
+    token, child = check_id(verdict[0], len(p), "token emitted by verify"), verdict[1]
+    if child not in range(-1, len(candidates)) or (child != -1 and candidates[child] != token):
         raise InvalidInput("child", child, f"-1 or the index of token {token} among the candidates {candidates}")
     return token, int(child)
 

@@ -7,7 +7,6 @@ vocabulary) ranks tokens, its *sampling law* (temperature, sparse support) is wh
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from numbers import Integral
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rheo_core.errors import InvalidInput
+from rheo_core.errors import InvalidInput, check_count
 from rheo_core.laws import Row, check_law, check_logits, check_temperature, softmax, without
 
 Prefix = tuple[int, ...]
@@ -72,8 +71,8 @@ class DraftRow:
         """
         x = check_logits(logits)
         check_temperature(temperature)
-        if support is not None and (isinstance(support, bool) or not isinstance(support, Integral) or support < 1):
-            raise InvalidInput("support", support, "an int of at least 1, or None for the full vocabulary")
+        if support is not None:
+            check_count("support", support, 1)
         score = check_law(softmax(x), "softmax(logits)")
         row = cls(score, lambda lead: tail(lead))
         supported = [int(v) for v in row.order[:support] if np.isfinite(x[v])]
@@ -84,7 +83,10 @@ class DraftRow:
             if not kept:
                 return None
             law = np.zeros_like(x)
-            law[kept] = softmax(x[kept], temperature)
+            if temperature == 0:
+                law[kept[0]] = 1  # x_{m+1}; where scores round to a tie, the best logit need not be there
+            else:
+                law[kept] = softmax(x[kept], temperature)
             return law
 
         return row
@@ -147,7 +149,8 @@ class Pair:
             given = self._draft(prefix)
             row = given if isinstance(given, DraftRow) else _law_row(check_law(given, f"draft({prefix})"))
             self._check_size("draft", len(row.score), prefix)
-            check_map(self.ids, len(row.score), len(p))
+            if not self._q:  # sizes are the same at every prefix
+                check_map(self.ids, len(row.score), len(p))
             if row.score.dtype != p.dtype:
                 raise InvalidInput(f"draft({prefix})", row.score.dtype, f"the target's arithmetic, {p.dtype}")
             self._q[prefix] = row
@@ -224,15 +227,19 @@ def check_map(ids: Sequence[int] | None, draft_size: int, target_size: int) -> N
 
 def check_id(token: Any, size: int, name: str) -> int:
     """`token` as an int; raises unless it is an id of a vocabulary of `size` tokens (negative ids are refused)."""
-    if isinstance(token, (bool, np.bool_)) or not isinstance(token, (Integral, np.integer)) or not 0 <= token < size:
+    if isinstance(token, bool) or not isinstance(token, Integral) or not 0 <= int(token) < size:
         raise InvalidInput(name, token, f"a token id in 0..{size - 1}")
     return int(token)
 
 
 def check_prefix(prefix: Iterable[int], pair: Pair) -> Prefix:
     """`prefix` as a tuple of ids of the target's vocabulary."""
-    ids = tuple(prefix)
+    try:
+        ids = tuple(prefix)
+    except TypeError:
+        raise InvalidInput("prefix", prefix, "a sequence of token ids") from None
     for position, token in enumerate(ids):
-        check_id(token, sys.maxsize, f"prefix[{position}]")
+        check_count(f"prefix[{position}]", token, 0)
+    ids = tuple(int(token) for token in ids)
     size = len(pair.p(ids))
     return tuple(check_id(token, size, f"prefix[{position}]") for position, token in enumerate(ids))

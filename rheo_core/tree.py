@@ -1,21 +1,20 @@
 """Draft trees: their shape, their arrays, and the one key by which nodes are ranked.
 
 Ranks are slots, never tokens: score falling, then depth rising, then left to right (parents in rank order, siblings in
-slot order). The same stable key chooses which nodes are expanded and which survive pruning; a tie broken by a node's own
-token id makes the method lossy.
+slot order). The same stable key chooses which nodes are expanded and which survive pruning; a tie broken by a node's
+own token id makes the method lossy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rheo_core.errors import InvalidInput
+from rheo_core.errors import check_count
 from rheo_core.laws import Row
 
 LEAD, SAMPLED, FILL = 0, 1, 2
@@ -27,7 +26,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class TreeShape:
-    """Width K (slots a parent, parents expanded a level), depth D (levels), budget R (drafted nodes kept, without the root).
+    """Width K (slots a parent, parents expanded a level), depth D (levels), budget R (drafted nodes kept, no root).
 
     >>> TreeShape(3, 2, 0)
     Traceback (most recent call last):
@@ -40,10 +39,7 @@ class TreeShape:
 
     def __post_init__(self) -> None:
         for name in ("width", "depth", "budget"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (Integral, np.integer)) or value < 1:
-                raise InvalidInput(name, value, "an int of at least 1")
-            object.__setattr__(self, name, int(value))
+            object.__setattr__(self, name, check_count(name, getattr(self, name), 1))
 
 
 def rank(scores: Sequence[Any] | Row) -> list[int]:
@@ -132,15 +128,19 @@ class Nodes:
         return len(self.token) - 1
 
     def depth_of(self, node: int) -> int:
+        """Depth of a row; 0 for the root."""
         return 0 if node == ROOT else self.depth[node]
 
     def tokens_to(self, node: int) -> tuple[int, ...]:
+        """Tokens from the root to `node`; () for the root."""
         return () if node == ROOT else self._prefixes[node]
 
     def path(self, node: int) -> SlotPath:
+        """Slots from the root to `node`; () for the root."""
         return () if node == ROOT else self._paths[node]
 
     def copy(self) -> Nodes:
+        """An independent copy."""
         twin = Nodes()
         for name, values in vars(self).items():
             setattr(twin, name, list(values))
@@ -157,4 +157,5 @@ class Nodes:
             scores = [self.score[node] for node in order]
         score = np.empty(len(scores), dtype=dtype)
         score[:] = scores
-        return Tree(*np.array(columns, dtype=np.int64), score)
+        token, parent, depth, slot, kind = np.array(columns, dtype=np.int64)
+        return Tree(token, parent, depth, slot, kind, score)

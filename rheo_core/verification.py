@@ -36,7 +36,9 @@ class Verify(Protocol):
         lead: int,
         chooser: Chooser,
         at: Place,
-    ) -> Verdict: ...
+    ) -> Verdict:
+        """The emitted token and the index of the accepted candidate, or -1."""
+        ...
 
 
 def in_slot_order(indices: list[int]) -> list[int]:
@@ -63,7 +65,7 @@ def algorithm_1(
         u_s, q_s = sampled_token(tail, candidates, sampled)  # line 2
         rest.remove(sampled)  # line 7
         r = residual(p, _law(tail))  # line 8
-        if chooser.accept(1 if r is None else min(1, p[u_s] / q_s), ("coin", *at, sampled)):  # lines 3-4
+        if chooser.accept(1 if r is None else ratio(p[u_s], q_s), ("coin", *at, sampled)):  # lines 3-4
             return u_s, sampled  # line 5
     return sequential_rejection(_law(r), candidates, order(rest), chooser, at)  # lines 12-20
 
@@ -105,7 +107,7 @@ def rrsw(
             return candidates[i], i
         r = _law(left)
     after = residual(r, _law(tail))
-    if chooser.accept(1 if after is None else min(1, r[u_s] / q_s), ("coin", *at, sampled)):
+    if chooser.accept(1 if after is None else ratio(r[u_s], q_s), ("coin", *at, sampled)):
         return u_s, sampled
     return sequential_rejection(_law(after), candidates, range(sampled + 1, len(candidates)), chooser, at)
 
@@ -121,6 +123,11 @@ def sequential_rejection(
             return u, i  # line 15
         r = _law(left)
     return chooser.index(r, ("emit", *at, 0)), -1  # lines 19-20
+
+
+def ratio(p: Any, q: Any) -> Any:
+    """min(1, p / q) for q > 0, without a quotient that a narrow float could not hold."""
+    return 1 if p >= q else p / q
 
 
 def _tossed(r: Row, left: Row | None, u: int, chooser: Chooser, address: tuple[Any, ...]) -> bool:
