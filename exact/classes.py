@@ -14,9 +14,14 @@ from typing import Any
 from exact.arithmetic import ONE, ZERO, exact_law
 from exact.outcomes import outcomes
 from rheo_core.drafting import Growth, NotGrowable, expand, layered
+from rheo_core.laws import Row
 from rheo_core.pool import Drafter
+from rheo_core.proxies import HALF_LEAST, NEXT_TOKEN, RHEO, TAIL_MASS, Constant, Proxy
 from rheo_core.rows import Prefix
 from rheo_core.tree import Tree, TreeShape
+
+IGNORING = (RHEO, TAIL_MASS, NEXT_TOKEN, HALF_LEAST)
+"""Built-in proxies whose value does not depend on Y."""
 
 BRUTE_FORCE_LIMIT = 20_000
 """Unpruned outcomes that are enumerated without being asked."""
@@ -54,6 +59,7 @@ def grown_classes(drafter: Drafter, prefix: Prefix, shape: TreeShape) -> Iterato
 
     Raises `NotGrowable` for any other proxy than those of Lemma 4.
     """
+    drafter = _held_to_its_word(drafter)
     shares: dict[int, list[tuple[int, Any]]] = {}  # by q~, which the drafter keeps
     waiting: list[tuple[Growth, int | None, Any]] = [(Growth(drafter, prefix, shape), None, ONE)]
     while waiting:
@@ -71,6 +77,32 @@ def grown_classes(drafter: Drafter, prefix: Prefix, shape: TreeShape) -> Iterato
         for token, share in reversed(others):
             waiting.append((growth.copy(), token, probability * share))
         waiting.append((growth, first, probability * first_share))
+
+
+def _held_to_its_word(drafter: Drafter) -> Drafter:
+    """The drafter with a check on a user's proxy that says it ignores Y; the built-in ones are known to."""
+    proxy = drafter.proxy
+    if proxy in IGNORING or isinstance(proxy, Constant) or getattr(proxy, "uses_token", True):
+        return drafter
+    return Drafter(drafter.pair, drafter.width, drafter.m, _Ignoring(proxy))
+
+
+class _Ignoring:
+    """A proxy that is asked about every token it could be given; where the answers differ it cannot be grown."""
+
+    uses_token = False
+
+    def __init__(self, proxy: Proxy) -> None:
+        self.proxy = proxy
+        self._known: dict[int, tuple[Row, Any]] = {}  # by score law, which is kept so that its identity stays its own
+
+    def __call__(self, score: Row, order: Row, m: int, sampled: int) -> Any:
+        if id(score) not in self._known:
+            values = {token: self.proxy(score, order, m, token) for token in order[m:].tolist()}
+            if len(set(values.values())) > 1:
+                raise NotGrowable("proxy", values, "one value for all Y, as its uses_token = False says")
+            self._known[id(score)] = score, values[int(order[m])]
+        return self._known[id(score)][1]
 
 
 def classes(drafter: Drafter, prefix: Prefix, shape: TreeShape, limit: int | None = None) -> list[TreeClass]:
