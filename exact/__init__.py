@@ -4,7 +4,8 @@
 is imported only when it is asked for.
 """
 
-from exact.certificate import Certificate, certify
+from exact.certificate import Certificate
+from exact.certifying import Study, certify
 from exact.counterexample import Counterexample
 from exact.cycle_law import target_law
 from exact.outcomes import EnumerationError, NotReproducible, TooManyOutcomes, UnhashableResult, law
@@ -14,6 +15,7 @@ __all__ = [
     "Counterexample",
     "EnumerationError",
     "NotReproducible",
+    "Study",
     "TooManyOutcomes",
     "UnhashableResult",
     "certify",

@@ -1,8 +1,9 @@
 """The exact law of what one cycle emits, and of text continued from it.
 
 For a tree method the cycle's law is summed class by class, with the verifier's law at each node enumerated once and
-remembered; a method on a fixed topology is followed parent by parent; any other is replayed whole. Comparing with the target needs no V^L table: outside the sequences
-that a cycle can emit both laws continue from the same rows, so their difference is settled where the trie ends.
+remembered; a method on a fixed topology is followed parent by parent; any other is replayed whole. Comparing with the
+target needs no V^L table: outside the sequences that a cycle can emit both laws continue from the same rows, so their
+difference is settled where the trie ends.
 """
 
 from __future__ import annotations
@@ -84,11 +85,13 @@ def emitted_law(classes_: list[TreeClass], laws: NodeLaws, prefix: Prefix) -> Em
     return law
 
 
-def cycle_law(method: Method, pair: Pair, prefix: Prefix, shape: TreeShape) -> tuple[Emitted, list[TreeClass] | None]:
-    """The exact law of one cycle's tokens; for a tree method its classes too."""
+def cycle_law(
+    method: Method, pair: Pair, prefix: Prefix, shape: TreeShape, known: list[TreeClass] | None = None
+) -> tuple[Emitted, list[TreeClass] | None]:
+    """The exact law of one cycle's tokens; for a tree method its classes too (`known`: those enumerated before)."""
     if isinstance(method, TreeMethod):
         drafter = method.drafter(pair, shape)
-        found = classes(drafter, prefix, shape)
+        found = classes(drafter, prefix, shape) if known is None else known
         return emitted_law(found, NodeLaws(drafter, method.verify), prefix), found
     if isinstance(method, NodeMethod):
         return nodewise_law(method, pair, prefix, shape), None

@@ -94,7 +94,9 @@ def with_lead(method: Method, lead: int | None) -> Method:
 
 def label(method: Method) -> str:
     """The method's name with its m, as the commands print it."""
-    return f"{method.name} m={method.lead}" if isinstance(method, TreeMethod) and method.lead is not None else method.name
+    return (
+        f"{method.name} m={method.lead}" if isinstance(method, TreeMethod) and method.lead is not None else method.name
+    )
 
 
 def _takes(function: Any, count: int) -> bool:

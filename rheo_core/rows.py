@@ -19,8 +19,9 @@ from rheo_core.errors import InvalidInput, check_count
 from rheo_core.laws import Row, check_law, check_logits, check_temperature, softmax, without
 
 Prefix = tuple[int, ...]
-TargetModel = Callable[[Prefix], ArrayLike]
-DraftModel = Callable[[Prefix], "ArrayLike | DraftRow"]
+RowLike = ArrayLike | Sequence[Any]  # anything that NumPy reads as a row; sequences of rationals too
+TargetModel = Callable[[Prefix], RowLike]
+DraftModel = Callable[[Prefix], "RowLike | DraftRow"]
 
 DEFAULT_SUPPORT = 128
 """Tokens kept in the sampling law by the commands unless told otherwise (section 3.2, table 5)."""

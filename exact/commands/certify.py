@@ -15,10 +15,10 @@ from rich.progress import Progress
 from rich.table import Table
 
 from exact import table1
-from exact.certificate import Certificate, certify
+from exact.certificate import Certificate
+from exact.certifying import Study
 from exact.commands import options
 from exact.plugins import label, load_method, own_errors, with_lead
-from exact.rows_file import Rows
 from rheo_core import DEFAULT_SUPPORT, Method, TreeShape, methods
 
 COLUMNS: dict[str, Literal["left", "right"]] = {
@@ -39,13 +39,9 @@ class Case:
     """One certification to run."""
 
     method: Method
-    rows: Rows | None
+    where: str
+    study: Study
     shape: TreeShape
-
-    @property
-    def where(self) -> str:
-        """The name of the rows."""
-        return self.rows.name if self.rows else "Table 1"
 
 
 @dataclass(frozen=True)
@@ -85,9 +81,11 @@ def command(
     chosen = [*(names or []), *(method or [])]
     shape = options.shape_of(width, depth, budget)
     rules = [with_lead(load_method(name), lead) for name in chosen] or default_methods(lead)
-    cases = [Case(rule, each, shape) for each in options.rows_of(rows, temperature, support, arithmetic) for rule in rules]
+    files = options.rows_of(rows, temperature, support, arithmetic)
+    studies = [(each.name, Study(each.target, each.draft, each.ids)) for each in files]
+    cases = [Case(rule, name, study, shape) for name, study in studies for rule in rules]
     labelled = not chosen and rows is None
-    controls = [Case(methods[name], None, table1.SHAPE) for name in ("rheo-adhoc", "rheo-raw")] if labelled else []
+    controls = wrong_proxies() if labelled else []
     results = list(run(cases, show=not as_json))
     refuted = list(run(controls, show=False))
     if not as_json:
@@ -107,6 +105,12 @@ def default_methods(lead: int | None) -> list[Method]:
     return [methods["top-k"], *rheo, with_lead(methods["rheo-rrsw"], lead)]
 
 
+def wrong_proxies() -> list[Case]:
+    """The two wrong proxies of the paper on Table 1's rows."""
+    study = Study(table1.target, table1.draft)
+    return [Case(methods[name], "Table 1", study, table1.SHAPE) for name in ("rheo-adhoc", "rheo-raw")]
+
+
 def run(cases: list[Case], show: bool) -> Iterator[Result]:
     """Certify each case, with a progress bar on stderr."""
     with Progress(console=options.err, transient=True, disable=not show or not options.err.is_terminal) as progress:
@@ -119,9 +123,8 @@ def run(cases: list[Case], show: bool) -> Iterator[Result]:
 
 def certify_case(case: Case) -> Certificate:
     """Certify one case; an exception inside a user's own rule becomes one line that names it."""
-    target, draft = (case.rows.target, case.rows.draft) if case.rows else (table1.target, table1.draft)
     with own_errors(case.method):
-        return certify(case.method, target, draft, case.shape, ids=case.rows.ids if case.rows else None)
+        return case.study.certify(case.method, case.shape)
 
 
 def exit_code(results: list[Result]) -> int:
@@ -134,7 +137,11 @@ def exit_code(results: list[Result]) -> int:
 
 def report(results: list[Result], shape: TreeShape) -> None:
     """The table of verdicts, counterexamples below it, and the scope."""
-    options.out.print(f"width {shape.width}, depth {shape.depth}, budget {shape.budget}; exact TV; tau counts the target's token; accepted: P(>= 1), P(>= 2), ...")
+    options.out.print(
+        f"width {shape.width}, depth {shape.depth}, budget {shape.budget}; exact TV; tau counts the target's token; "
+        "accepted: P(>= 1), P(>= 2), ...",
+        highlight=False,
+    )
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
     for name, justify in COLUMNS.items():
         table.add_column(name, justify=justify, no_wrap=name != "verdict")
@@ -179,7 +186,9 @@ def wrong_line(certificate: Certificate) -> str:
     if found is None:
         return "no wrong sequence"
     tokens = ", ".join(str(token) for token in found.sequence)
-    return f"P({tokens}) = {_shown(found.got)}, right is {_shown(found.right)}; TV {_shown(certificate.total_variation)}"
+    return (
+        f"P({tokens}) = {_shown(found.got)}, right is {_shown(found.right)}; TV {_shown(certificate.total_variation)}"
+    )
 
 
 def _shown(value: object) -> str:

@@ -127,4 +127,3 @@ def run(app: typer.Typer, arguments: list[str] | None = None) -> int:
 def _refuse(message: str) -> int:
     sys.stderr.write(" ".join(f"error: {message}".split()) + "\n")
     return BAD_INPUT
-

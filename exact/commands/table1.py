@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 
 from exact import table1
-from exact.certificate import certify
+from exact.certifying import certify
 from exact.commands import options
 from rheo_core import methods
 
@@ -19,7 +19,9 @@ def command(as_json: options.AsJson = False, save: options.Save = None) -> int:
     certificates = {
         name: certify(methods[name], table1.target, table1.draft, table1.SHAPE, length=1) for name in table1.PROXIES
     }
-    laws = {name: [certificate.law().get((token,), 0) for token in range(3)] for name, certificate in certificates.items()}
+    laws = {
+        name: [certificate.law().get((token,), 0) for token in range(3)] for name, certificate in certificates.items()
+    }
     if not as_json:
         table = Table(title="Table 1: q = A 1/2, B 3/10, C 1/5; K = 3, m = 1, R = 2", title_justify="left")
         for column in ("proxy", "sampled Y", "pool ranking", "survivors"):
