@@ -75,17 +75,18 @@ class NodeMethod:
         widths = self.topology(shape)
         nodes = Nodes()
         children: dict[SlotPath, list[int]] = {}
-        row_of = {(): ROOT}
-        for path, width in widths.items():
-            if path not in row_of:
+        row_of: dict[SlotPath, int] = {(): ROOT}
+        for parent_path, width in widths.items():
+            if parent_path not in row_of:
                 continue  # below a slot that the draft could not fill
-            parent = row_of[path]
-            siblings = self.draft(node_at(pair, prefix + nodes.tokens_to(parent), path, width), chooser)
+            parent = row_of[parent_path]
+            siblings = self.draft(node_at(pair, prefix + nodes.tokens_to(parent), parent_path, width), chooser)
             for slot, (token, kind) in enumerate(siblings):
                 row = nodes.append(parent, slot, kind, token, 1)
-                row_of[(*path, slot)] = row
-                children.setdefault(path, []).append(row)
-        path, tokens = (), ()
+                row_of[(*parent_path, slot)] = row
+                children.setdefault(parent_path, []).append(row)
+        path: SlotPath = ()
+        tokens: tuple[int, ...] = ()
         while True:
             candidates = [nodes.token[row] for row in children.get(path, [])]
             here = node_at(pair, prefix + tokens, path, widths.get(path, 0))
@@ -97,7 +98,7 @@ class NodeMethod:
 
 
 def node_at(pair: Pair, context: Prefix, path: SlotPath, width: int) -> Node:
-    """The two models at one parent; the draft is not asked where there is no slot (nothing is drafted below depth D)."""
+    """The two models at one parent; the draft is not asked where there is no slot (nothing is drafted at depth D)."""
     p = pair.p(context)
     if not width:
         return Node(p, np.zeros_like(p), (), 0, (0, path))

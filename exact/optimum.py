@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -59,7 +60,7 @@ def optimum(p: ArrayLike, pools: Pools) -> Optimum:
     >>> optimum([Fraction(1, 2), Fraction(3, 10), Fraction(1, 5)], {frozenset([0]): 1}).value
     Fraction(1, 2)
     """
-    target = exact_law(p)  # type: ignore[arg-type]
+    target = exact_law(p).tolist()  # type: ignore[arg-type]
     supply = {pool: exact(mass) for pool, mass in pools.items() if mass}
     if sum(supply.values()) != 1 or not all(mass > 0 for mass in supply.values()):
         raise InvalidInput("pools", dict(pools), "a law over candidate sets")
@@ -84,7 +85,8 @@ def cut_value(p: Sequence[Any], pools: Pools, cut: frozenset[int]) -> Any:
 
 def optimal_float(p: ArrayLike, pools: Pools) -> float:
     """The same optimum by HiGHS alone, in float64; at least one set must hold a token."""
-    return -float(_solved(exact_law(p), {pool: exact(mass) for pool, mass in pools.items()})[1].fun)  # type: ignore[arg-type]
+    target = exact_law(p).tolist()  # type: ignore[arg-type]
+    return -float(_solved(target, {pool: exact(mass) for pool, mass in pools.items()})[1].fun)
 
 
 def _solved(p: Sequence[Any], supply: Pools) -> tuple[list[tuple[frozenset[int], int]], Any]:
@@ -111,7 +113,7 @@ def _vertex(p: Sequence[Any], supply: Pools) -> Flow:
     if not any(supply):
         return {}  # nothing is ever drafted
     arcs, answer = _solved(p, supply)
-    flow = {arc: ZERO for arc in arcs}
+    flow = dict.fromkeys(arcs, ZERO)
     left: dict[Any, Any] = {**supply, **dict(enumerate(p))}
     used = [arc for arc, amount in zip(arcs, answer.x, strict=True) if amount > 1e-12]
     degree: dict[Any, list[tuple[frozenset[int], int]]] = {}
@@ -135,7 +137,7 @@ def _augmenting_path(p: Sequence[Any], supply: Pools, flow: Flow) -> tuple[list[
     A path alternates sets and tokens. Where none ends in spare mass, all tokens reached are full and every set that is
     not inside them has given all it has: they are H.
     """
-    given = {pool: ZERO for pool in supply}
+    given: dict[frozenset[int], Any] = dict.fromkeys(supply, ZERO)
     taken = [ZERO] * len(p)
     for (pool, token), mass in flow.items():
         given[pool] += mass
@@ -162,7 +164,7 @@ def _augmenting_path(p: Sequence[Any], supply: Pools, flow: Flow) -> tuple[list[
 
 def _augment(p: Sequence[Any], supply: Pools, flow: Flow, path: list[Any]) -> None:
     """Push as much as the path bears; arcs followed backwards give mass back."""
-    steps = list(zip(path, path[1:], strict=False))
+    steps = list(pairwise(path))
     backwards = [(there, here) for here, there in steps if not isinstance(here, frozenset)]
     spare_set = supply[path[0]] - sum((m for (pool, _), m in flow.items() if pool == path[0]), ZERO)
     spare_token = p[path[-1]] - sum((m for (_, token), m in flow.items() if token == path[-1]), ZERO)

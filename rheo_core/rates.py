@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rheo_core.errors import InvalidInput
+from rheo_core.errors import InvalidInput, check_count
 from rheo_core.laws import Row, check_law, excess, residual, total, without, zeroed
 from rheo_core.rows import DraftRow, check_map
 
@@ -115,7 +114,7 @@ def optimal_rate(p: ArrayLike, q: ArrayLike | DraftRow, m: int, n: int, *, ids: 
 
 
 def _uncovered(pool: _Pool, p: Row, tail: Row) -> Any:
-    """Acceptance outside Top_{n-1}: Y itself there, and x_n under r once a Y of Top_{n-1} is rejected (Eqs. (11), (12))."""
+    """Acceptance outside Top_{n-1}, Eqs. (11) and (12): Y itself, and x_n under r once a Y of Top_{n-1} is rejected."""
     always = pool.top(pool.n - 1)
     direct = total(zeroed(np.minimum(p, tail), always))
     r = residual(p, tail)
@@ -136,8 +135,9 @@ def _pool(p: ArrayLike, q: ArrayLike | DraftRow, m: int, n: int, ids: Sequence[i
     check_map(ids, len(row.score), len(target))
     if row.score.dtype != target.dtype:
         raise InvalidInput("q", row.score.dtype, f"the arithmetic of p, {target.dtype}")
-    _check_count("m", m, 0, None)
-    _check_count("n", n, 1, len(row.score))
+    m, n = check_count("m", m, 0), check_count("n", n, 1)
+    if n > len(row.score):
+        raise InvalidInput("n", n, f"at most the {len(row.score)} tokens of the draft")
     leads = row.order[:m].tolist()
     tail = row.tail(leads) if n > m else None
     if ids is None:
@@ -150,9 +150,3 @@ def _spread(row: Row, ids: Sequence[int], size: int) -> Row:
     spread = np.zeros(size, dtype=row.dtype)
     spread[list(ids)] = row
     return spread
-
-
-def _check_count(name: str, value: Any, least: int, most: int | None) -> None:
-    fits = isinstance(value, (Integral, np.integer)) and not isinstance(value, bool)
-    if not fits or value < least or (most is not None and value > most):
-        raise InvalidInput(name, value, f"an int of at least {least}" + ("" if most is None else f" and at most {most}"))

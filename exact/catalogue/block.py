@@ -13,22 +13,23 @@ import numpy as np
 from exact.catalogue.parts import chain_of, draw, emit
 from exact.nodewise import Node, node_at
 from rheo_core import SAMPLED, Chooser, Cycle, TreeShape, method
-from rheo_core.laws import Row, normalise, total
+from rheo_core.laws import Row, excess, normalise, total
 from rheo_core.rows import DraftModel, Pair, Prefix, TargetModel
 from rheo_core.tree import ROOT, Nodes
+from rheo_core.verification import ratio
 
 REFERENCE = "Sun et al. 2024, Block Verification (arXiv 2403.10444)"
 
 
 def leftover(mass: Any, p: Row, q: Row) -> Row:
     """max(0, P p - q) [V]: what the tokens after a prefix of weight P could still give."""
-    return np.maximum(mass * p - q, 0)
+    return excess(mass * p, q)
 
 
 def kept_share(mass: Any, left: Row) -> Any:
     """h = S / (S + 1 - P): the probability that a prefix of weight P is kept once all longer ones are refused."""
     below = total(left) + 1 - mass
-    return min(1, total(left) / below) if below > 0 else 1
+    return ratio(total(left), below) if below > 0 else 1
 
 
 @method(name="block", claim="lossless")
@@ -52,7 +53,7 @@ def block(
         places.append(node)
         if position < gamma:
             token = draw(node.q, node, 0, chooser)
-            masses.append(min(1, masses[-1] * node.p[token] / node.q[token]))
+            masses.append(ratio(masses[-1] * node.p[token], node.q[token]))
             tokens = (*tokens, token)
             nodes.append(len(nodes) - 1 if nodes.token else ROOT, 0, SAMPLED, token, 1)
 

@@ -16,7 +16,7 @@ from exact.catalogue.parts import complete, emit, independent
 from exact.nodewise import Node, NodeMethod
 from rheo_core import Chooser
 from rheo_core.laws import Row, normalise, total
-from rheo_core.verification import Verdict
+from rheo_core.verification import Verdict, ratio
 
 REFERENCE = "Sun et al. 2023, SpecTr (arXiv 2310.15141)"
 STEPS = 1000
@@ -64,8 +64,9 @@ def verify(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdict:
     left = np.maximum(node.p - accepted * times, 0)
     rest = normalise(left) if total(left) > 0 else None
     for slot, token in enumerate(candidates):
-        ratio = 1 if rest is None and slot == k - 1 else node.p[token] / (gamma * node.q[token])
-        if chooser.accept(min(1, ratio), ("coin", *node.at, slot)):
+        last = slot == k - 1
+        share = 1 if last and rest is None else ratio(node.p[token], gamma * node.q[token])
+        if chooser.accept(share, ("coin", *node.at, slot)):
             return token, slot
     return emit(rest, node, chooser)
 

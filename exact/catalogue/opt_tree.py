@@ -49,7 +49,7 @@ class OptTree:
         return Cycle(tokens, len(tokens) - 1, tree)
 
     def tree(self, drafter: Drafter, prefix: Prefix, shape: TreeShape) -> Tree:
-        """Level by level: expand the kept nodes of the last level, keep the R best of all, stop when little is gained."""
+        """Level by level: expand what is kept of the last level, keep the R best of all, stop when little is gained."""
         nodes = Nodes()
         kept: list[int] = [ROOT]
         last: list[int] = [ROOT]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from rheo_core import Chooser, InvalidInput, TreeMethod
 from rheo_core.laws import Row, residual, total, zeroed
-from rheo_core.verification import Place, Verdict, check_candidates, sampled_token, sequential_rejection, vanilla
+from rheo_core.verification import Place, Verdict, check_candidates, ratio, sampled_token, sequential_rejection, vanilla
 
 REFERENCE = "derived here: the optimum of section 4's pool as a rule; compare Hu et al. 2025 (arXiv 2502.18779)"
 
@@ -37,7 +37,7 @@ def optimal(
     pushed[by_tail[len(fills)]] += total(tail[always])
     r = residual(p, pushed)
     token = candidates[other]
-    if chooser.accept(1 if r is None else min(1, p[token] / pushed[token]), ("coin", *at, other)):
+    if chooser.accept(1 if r is None else ratio(p[token], pushed[token]), ("coin", *at, other)):
         return token, other
     rest = [i for i in range(len(candidates)) if i != other]
     if r is None:

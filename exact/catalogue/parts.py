@@ -12,7 +12,7 @@ from exact.nodewise import Node, Siblings, Topology, Widths
 from rheo_core import LEAD, SAMPLED, Chooser, InvalidInput, TreeShape
 from rheo_core.laws import Row, residual, without
 from rheo_core.tree import SlotPath
-from rheo_core.verification import Place, Verdict
+from rheo_core.verification import Place, Verdict, ratio
 
 __all__ = [
     "chain_of",
@@ -107,9 +107,9 @@ def top(node: Node, chooser: Chooser) -> Siblings:
     return [(token, LEAD) for token in node.order[: node.width]]
 
 
-def tossed(chooser: Chooser, ratio: Any, rest: Row | None, at: Place, slot: int) -> bool:
-    """The coin of one candidate: min(1, ratio), and 1 where rejecting it would leave nothing to emit."""
-    return chooser.accept(1 if rest is None else min(1, ratio), ("coin", *at, slot))
+def tossed(chooser: Chooser, p: Any, q: Any, rest: Row | None, at: Place, slot: int) -> bool:
+    """The coin of one candidate: min(1, p/q), and 1 where rejecting it would leave nothing to emit."""
+    return chooser.accept(1 if rest is None else ratio(p, q), ("coin", *at, slot))
 
 
 def emit(row: Row | None, node: Node, chooser: Chooser) -> Verdict:
@@ -120,15 +120,13 @@ def emit(row: Row | None, node: Node, chooser: Chooser) -> Verdict:
 
 
 def one_by_one(node: Node, candidates: Sequence[int], laws: Iterable[Row], chooser: Chooser) -> Verdict:
-    """Recursive rejection sampling: candidate i was drawn from the i-th of `laws`; try each, then draw from the rest."""
+    """Recursive rejection sampling: each candidate against the law that it was drawn from, then a draw from the rest."""
     r: Row | None = node.p
     for slot, (token, law) in enumerate(zip(candidates, laws, strict=False)):
         if r is None:
             break
         rest = residual(r, law)
-        if tossed(chooser, r[token] / law[token], rest, node.at, slot):
+        if tossed(chooser, r[token], law[token], rest, node.at, slot):
             return token, slot
         r = rest
     return emit(r, node, chooser)
-
-

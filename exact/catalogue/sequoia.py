@@ -1,14 +1,15 @@
 """Sequoia's tree: the topology of a given size with the largest expected acceptance, by dynamic programming.
 
-The i-th sibling drawn without replacement is taken to be accepted at a rate of its own, wherever it stands; the value of
-a tree is the sum over its nodes of the product of rates on the path. Rates are measured offline in practice.
+The i-th sibling drawn without replacement is taken to be accepted at a rate of its own, wherever it stands; the value
+of a tree is the sum over its nodes of the product of rates on the path. Rates are measured offline in practice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import cache, partial
+from itertools import pairwise
 from typing import Any
 
 from exact.catalogue.parts import widths_of
@@ -31,12 +32,12 @@ def best_paths(rates: Sequence[Any], size: int, depth: int) -> tuple[SlotPath, .
     ((0,), (0, 0), (1,))
     """
     given = tuple(rates)
-    if not given or any(later > earlier for earlier, later in zip(given, given[1:], strict=False)):
+    if not given or any(later > earlier for earlier, later in pairwise(given)):
         raise InvalidInput("rates", given, "at least one rate, none above the one before it")
 
-    @lru_cache(maxsize=None)
+    @cache
     def best(nodes: int, levels: int, slot: int) -> tuple[Any, int]:
-        """Value of the best forest of at most `nodes` nodes in the slots from `slot` on, and the size of its first tree."""
+        """Value of the best forest of at most `nodes` nodes in the slots from `slot` on; size of its first tree."""
         if not nodes or not levels or slot == len(given):
             return 0, 0
         options: list[tuple[Any, int]] = [(0, 0)]

@@ -14,7 +14,7 @@ from exact.catalogue.parts import complete, draw, emit
 from exact.nodewise import Node, NodeMethod, Siblings, Widths
 from rheo_core import LEAD, SAMPLED, Chooser, InvalidInput, TreeShape
 from rheo_core.laws import Row, normalise, total, without, zeroed
-from rheo_core.verification import Verdict
+from rheo_core.verification import Verdict, ratio
 
 REFERENCE = "Sun et al. 2024, SpecHub (arXiv 2411.05289)"
 
@@ -57,10 +57,10 @@ def verify(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdict:
     for token, slot in slot_of.items():
         if token != best:
             accepted, offered = (from_first, first) if slot == 0 else (from_second, second)
-            if chooser.accept(min(1, accepted[token] / offered[token]), ("coin", *node.at, slot)):
+            if chooser.accept(ratio(accepted[token], offered[token]), ("coin", *node.at, slot)):
                 return token, slot
     some_left = total(left) > 0 and left_to_best > 0
-    share = min(1, given_to_best / left_to_best) if some_left else 1
+    share = ratio(given_to_best, left_to_best) if some_left else 1
     if chooser.accept(share, ("coin", *node.at, slot_of[best])):
         return best, slot_of[best]
     return emit(normalise(left), node, chooser)

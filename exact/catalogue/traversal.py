@@ -20,6 +20,7 @@ from rheo_core.laws import Row, normalise, total, without
 from rheo_core.registry import FunctionMethod
 from rheo_core.rows import DraftModel, Pair, Prefix, TargetModel
 from rheo_core.tree import ROOT, Nodes, SlotPath
+from rheo_core.verification import ratio
 
 REFERENCE = "Weng et al. 2025, Traversal Verification (arXiv 2505.12398)"
 
@@ -35,7 +36,7 @@ class _Traversal:
         self.chooser = chooser
         self.nodes = Nodes()
         self.children: dict[SlotPath, list[int]] = {}
-        row_of = {(): ROOT}
+        row_of: dict[SlotPath, int] = {(): ROOT}
         for path, width in widths.items():
             if path not in row_of:
                 continue
@@ -54,7 +55,7 @@ class _Traversal:
         for slot, token in enumerate(below):
             if q is None or not q[token] > 0:
                 continue  # a token that the draft law no longer holds cannot be tested against it
-            weight = min(1, mass * p[token] / q[token])
+            weight = ratio(mass * p[token], q[token])
             found = self.emitted((*path, slot), (*tokens, token), weight)
             if found is not None:
                 return found

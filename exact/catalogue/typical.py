@@ -36,7 +36,7 @@ class Threshold:
         return bool(row[token] > min(self.epsilon, self.delta * np.exp(-entropy)))
 
 
-def typical(threshold: Threshold = Threshold(), name: str = "typical") -> FunctionMethod:  # noqa: B008 (frozen)
+def typical(threshold: Threshold = Threshold(), name: str = "typical") -> FunctionMethod:
     """The cycle: the target's most likely token, then the longest typical path of a top-K tree below it."""
 
     def cycle(
@@ -51,7 +51,7 @@ def typical(threshold: Threshold = Threshold(), name: str = "typical") -> Functi
         first = int(np.argmax(pair.p(prefix)))
         start = (*prefix, first)
         nodes = Nodes()
-        row_of = {(): ROOT}
+        row_of: dict[SlotPath, int] = {(): ROOT}
         passed: dict[SlotPath, tuple[int, float]] = {(): (0, 1.0)}  # depth and target likelihood of a typical path
         for path, width in complete(shape).items():
             if path not in row_of:
