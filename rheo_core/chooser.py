@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rheo_core.errors import InvalidInput
 
@@ -26,7 +26,7 @@ class Chooser(Protocol):
         """Toss a coin: True with the given probability, a number in [0, 1]."""
         ...
 
-    def index(self, weights: ArrayLike, at: Hashable | None = None) -> int:
+    def index(self, weights: Any, at: Hashable | None = None) -> int:
         """Draw a position with probability proportional to `weights` [n]; its weight is positive."""
         ...
 
@@ -51,7 +51,7 @@ class SamplingChooser:
         exact = probability.item() if hasattr(probability, "item") else probability
         return bool(self.rng.random() < exact)
 
-    def index(self, weights: ArrayLike, at: Hashable | None = None) -> int:
+    def index(self, weights: Any, at: Hashable | None = None) -> int:
         """The first position whose cumulative weight exceeds u times the sum."""
         row = check_weights(weights)
         u: Any = self.rng.random()
@@ -87,7 +87,7 @@ class RecordingChooser:
             raise InvalidInput("record", {at: outcome}, f"an outcome possible at probability {probability}")
         return outcome
 
-    def index(self, weights: ArrayLike, at: Hashable | None = None) -> int:
+    def index(self, weights: Any, at: Hashable | None = None) -> int:
         """The position recorded at `at`; raises where its weight is not positive."""
         if at is None:
             return self.source.index(weights)
@@ -106,7 +106,7 @@ def check_probability(probability: Any) -> None:
         raise InvalidInput("probability", probability, "a number in [0, 1]")
 
 
-def check_weights(weights: ArrayLike) -> NDArray[Any]:
+def check_weights(weights: Any) -> NDArray[Any]:
     """`weights` as a 1-D array; raises unless all are non-negative, finite and their sum is positive."""
     try:
         row = np.asarray(weights)

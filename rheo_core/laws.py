@@ -8,7 +8,7 @@ serves every arithmetic and nothing is clipped or renormalised in silence.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from numbers import Integral, Rational, Real
 from typing import Any
@@ -19,6 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from rheo_core.errors import InvalidInput
 
 Row = NDArray[Any]
+RowLike = ArrayLike | Sequence[Any]
+"""Anything that NumPy reads as a row, sequences of rationals too."""
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.float16))
 
@@ -140,7 +142,7 @@ def check_logits(logits: ArrayLike, name: str = "logits") -> Row:
     return row
 
 
-def check_law(values: ArrayLike, name: str) -> Row:
+def check_law(values: RowLike, name: str) -> Row:
     """`values` [V] as a read-only law in its own arithmetic.
 
     Integers and rationals become exact object rows. Raises `InvalidInput` on anything that is not 1-D and numeric, on a
@@ -177,7 +179,7 @@ def _exact_sum(row: Row, name: str) -> Fraction:
     return sum((Fraction(entry) for entry in row.tolist()), Fraction(0))
 
 
-def _arithmetic(values: ArrayLike, name: str) -> Row:
+def _arithmetic(values: RowLike, name: str) -> Row:
     """A fresh 1-D array of one of the four arithmetics."""
     try:
         row = np.array(values)

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rheo_core.errors import InvalidInput, check_count
-from rheo_core.laws import Row, check_law, excess, residual, total, without, zeroed
+from rheo_core.laws import Row, RowLike, check_law, excess, residual, total, without, zeroed
 from rheo_core.rows import DraftRow, check_map
 
 
@@ -46,7 +45,7 @@ class _Pool:
         return total(row[list(tokens)])
 
 
-def rheo_rate(p: ArrayLike, q: ArrayLike | DraftRow, m: int, n: int, *, ids: Sequence[int] | None = None) -> Any:
+def rheo_rate(p: RowLike, q: RowLike | DraftRow, m: int, n: int, *, ids: Sequence[int] | None = None) -> Any:
     """A_Rheo (Theorem 3): the rate of Algorithm 1 on a pool of `n` candidates with `m` leads.
 
     `p` [V] is the target law over target ids, `q` the draft law [draft V] or a `DraftRow`, `ids` the map from draft to
@@ -62,7 +61,7 @@ def rheo_rate(p: ArrayLike, q: ArrayLike | DraftRow, m: int, n: int, *, ids: Seq
     return _uncovered(pool, pool.p, pool.tail) + pool.mass(pool.p, pool.top(n - 1))
 
 
-def rheo_bound(p: ArrayLike, q: ArrayLike | DraftRow, m: int, n: int, *, ids: Sequence[int] | None = None) -> Any:
+def rheo_bound(p: RowLike, q: RowLike | DraftRow, m: int, n: int, *, ids: Sequence[int] | None = None) -> Any:
     """The upper bound of Theorem 3 (Eq. (2)), which is also appendix D.3's approximate form of A_Rheo.
 
     p(Top_n) + sum over v outside Top_n of min(p(v), q~(v)).
@@ -70,7 +69,7 @@ def rheo_bound(p: ArrayLike, q: ArrayLike | DraftRow, m: int, n: int, *, ids: Se
     return _bound(_pool(p, q, m, n, ids), thinned=False)
 
 
-def rrsw_rate(p: ArrayLike, q: ArrayLike | DraftRow, m: int, n: int, *, ids: Sequence[int] | None = None) -> Any:
+def rrsw_rate(p: RowLike, q: RowLike | DraftRow, m: int, n: int, *, ids: Sequence[int] | None = None) -> Any:
     """A_RRSw (Eq. (18), appendix D.2): leads first under p, then Y under p~, then the fills. 1 where p(lead) = 1."""
     pool = _pool(p, q, m, n, ids)
     if pool.tail is None:
@@ -82,7 +81,7 @@ def rrsw_rate(p: ArrayLike, q: ArrayLike | DraftRow, m: int, n: int, *, ids: Seq
     return reached * _uncovered(pool, after_leads, pool.tail) + pool.mass(pool.p, pool.top(n - 1))
 
 
-def rrsw_bound(p: ArrayLike, q: ArrayLike | DraftRow, m: int, n: int, *, ids: Sequence[int] | None = None) -> Any:
+def rrsw_bound(p: RowLike, q: RowLike | DraftRow, m: int, n: int, *, ids: Sequence[int] | None = None) -> Any:
     """Appendix D.3's approximate form of A_RRSw, an upper bound of Eq. (18) by the same argument as Theorem 3's.
 
     p(Top_n) + sum over v outside Top_n of min(p(v), (1 - A) q~(v)).
@@ -90,18 +89,18 @@ def rrsw_bound(p: ArrayLike, q: ArrayLike | DraftRow, m: int, n: int, *, ids: Se
     return _bound(_pool(p, q, m, n, ids), thinned=True)
 
 
-def approximate_gain(p: ArrayLike, q: ArrayLike | DraftRow, m: int, n: int, *, ids: Sequence[int] | None = None) -> Any:
+def approximate_gain(p: RowLike, q: RowLike | DraftRow, m: int, n: int, *, ids: Sequence[int] | None = None) -> Any:
     """Appendix D.3's A_Rheo - A_RRSw, never negative (the exact difference can be)."""
     return rheo_bound(p, q, m, n, ids=ids) - rrsw_bound(p, q, m, n, ids=ids)
 
 
-def topk_rate(p: ArrayLike, q: ArrayLike | DraftRow, m: int, n: int, *, ids: Sequence[int] | None = None) -> Any:
+def topk_rate(p: RowLike, q: RowLike | DraftRow, m: int, n: int, *, ids: Sequence[int] | None = None) -> Any:
     """p(Top_n): vanilla verification of the n best tokens as point masses; `m` plays no part."""
     pool = _pool(p, q, m, n, ids)
     return pool.mass(pool.p, pool.top(n))
 
 
-def optimal_rate(p: ArrayLike, q: ArrayLike | DraftRow, m: int, n: int, *, ids: Sequence[int] | None = None) -> Any:
+def optimal_rate(p: RowLike, q: RowLike | DraftRow, m: int, n: int, *, ids: Sequence[int] | None = None) -> Any:
     """A*: the most that any lossless rule can accept on this pool, over all couplings of the pool's law with p.
 
     p(Top_{n-1}) + min(p(x_n), q~(Top_n)) + sum over v outside Top_n of min(p(v), q~(v)) for n > m; p(Top_n) else.
@@ -129,7 +128,7 @@ def _bound(pool: _Pool, thinned: bool) -> Any:
     return covered + total(zeroed(np.minimum(pool.p, tail), pool.top(pool.n)))
 
 
-def _pool(p: ArrayLike, q: ArrayLike | DraftRow, m: int, n: int, ids: Sequence[int] | None) -> _Pool:
+def _pool(p: RowLike, q: RowLike | DraftRow, m: int, n: int, ids: Sequence[int] | None) -> _Pool:
     target = check_law(p, "p")
     row = q if isinstance(q, DraftRow) else DraftRow.law(q)
     check_map(ids, len(row.score), len(target))

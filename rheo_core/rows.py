@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rheo_core.errors import InvalidInput, check_count
-from rheo_core.laws import Row, check_law, check_logits, check_temperature, softmax, without
+from rheo_core.laws import Row, RowLike, check_law, check_logits, check_temperature, softmax, without
 
 Prefix = tuple[int, ...]
-RowLike = ArrayLike | Sequence[Any]  # anything that NumPy reads as a row; sequences of rationals too
 TargetModel = Callable[[Prefix], RowLike]
 DraftModel = Callable[[Prefix], "RowLike | DraftRow"]
 
@@ -51,12 +50,12 @@ class DraftRow:
         self._tail = tail
 
     @classmethod
-    def law(cls, q: ArrayLike) -> DraftRow:
+    def law(cls, q: RowLike) -> DraftRow:
         """One law `q` [V] that stands for both."""
         return _law_row(check_law(q, "q"))
 
     @classmethod
-    def pair(cls, score: ArrayLike, sampling: ArrayLike) -> DraftRow:
+    def pair(cls, score: RowLike, sampling: RowLike) -> DraftRow:
         """A score law [V] and a sampling law [V] of the same arithmetic."""
         ranked, drawn = check_law(score, "score"), check_law(sampling, "sampling")
         check_same(drawn, ranked, "sampling", "score")
