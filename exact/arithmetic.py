@@ -16,8 +16,11 @@ import numpy as np
 from rheo_core import InvalidInput
 from rheo_core.laws import Row
 
+Fast: Any
 try:
-    from gmpy2 import mpq as Fast
+    from gmpy2 import mpq
+
+    Fast = mpq
 except ImportError:
     Fast = Fraction
 
