@@ -28,7 +28,7 @@ def leftover(mass: Any, p: Row, q: Row) -> Row:
 
 def kept_share(mass: Any, left: Row) -> Any:
     """h = S / (S + 1 - P): the probability that a prefix of weight P is kept once all longer ones are refused."""
-    below = total(left) + 1 - mass
+    below = total(left) + (1 - mass)  # so that P = 1 gives 1 in floats too
     return ratio(total(left), below) if below > 0 else 1
 
 

@@ -11,7 +11,16 @@ from collections.abc import Sequence
 
 from rheo_core import Chooser, InvalidInput, TreeMethod
 from rheo_core.laws import Row, residual, total, zeroed
-from rheo_core.verification import Place, Verdict, check_candidates, ratio, sampled_token, sequential_rejection, vanilla
+from rheo_core.verification import (
+    Place,
+    Verdict,
+    algorithm_1,
+    check_candidates,
+    ratio,
+    sampled_token,
+    sequential_rejection,
+    vanilla,
+)
 
 REFERENCE = "derived here: the optimum of section 4's pool as a rule; compare Hu et al. 2025 (arXiv 2502.18779)"
 
@@ -31,8 +40,8 @@ def optimal(
     by_tail = [v for v in by_tail if v not in leads]
     always = by_tail[: len(fills)]  # with the leads: Top_{n-1}
     other = sampled if y not in always else len(candidates) - 1
-    if {*always, candidates[other]} != {y, *fills}:
-        raise InvalidInput("candidates", list(candidates), "the fills of a pool ranked by q~ (ties by lower target id)")
+    if {*always, candidates[other]} != {y, *fills}:  # no pool ranked by q~ (ties by lower id) has these fills
+        return algorithm_1(p, tail, candidates, sampled, lead, chooser, at)
     pushed = zeroed(tail, always)
     pushed[by_tail[len(fills)]] += total(tail[always])
     r = residual(p, pushed)

@@ -120,7 +120,7 @@ def emit(row: Row | None, node: Node, chooser: Chooser) -> Verdict:
 
 
 def one_by_one(node: Node, candidates: Sequence[int], laws: Iterable[Row], chooser: Chooser) -> Verdict:
-    """Recursive rejection sampling: each candidate against the law that it was drawn from, then a draw from the rest."""
+    """Recursive rejection sampling: each candidate against the law it was drawn from, then a draw from the rest."""
     r: Row | None = node.p
     for slot, (token, law) in enumerate(zip(candidates, laws, strict=False)):
         if r is None:
