@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from exact.counterexample import Counterexample, Table
 from exact.cycle_law import Tokens, joint_law
+from exact.document import key, number, rows, signed, wrong
 from rheo_core import TreeShape
 from rheo_core.registry import Claim
-from rheo_core.rows import Prefix
+from rheo_core.rows import Prefix, TargetModel
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,12 @@ class Certificate:
     lemmas: dict[str, bool]
     acceptance_length: Fraction
     acceptance_by_depth: tuple[Fraction, ...]
+    parts: dict[str, Any] = field(repr=False)
+    ids: tuple[int, ...] | None = field(repr=False)
+    classes_digest: str | None = field(repr=False)
     emitted: dict[Tokens, Fraction] = field(repr=False)
+    text: dict[Tokens, Fraction] = field(repr=False)
+    target: TargetModel = field(repr=False, compare=False)
     target_rows: Table = field(repr=False)
     draft_rows: Table = field(repr=False)
 
@@ -69,39 +76,59 @@ class Certificate:
         )
 
     def summary(self) -> dict[str, object]:
-        """Verdicts and figures as plain JSON values, exact numbers as "a/b" strings beside a float."""
-        found = self.counterexample
+        """Verdicts and figures as plain JSON values, without rows and laws."""
         return {
             "verdict": self.verdict,
             "lossless": self.lossless,
             "every_target": self.every_target,
+            "every_target_reason": self.every_target_reason,
             "claim": self.claim,
-            "shape": {"width": self.shape.width, "depth": self.shape.depth, "budget": self.shape.budget},
-            "lead": self.lead,
-            "prefix": list(self.prefix),
-            "length": self.length,
-            "cycles": self.cycles,
-            "vocabulary": self.vocabulary,
-            "arithmetic": self.arithmetic,
             "classes": self.classes,
-            "total_variation": _number(self.total_variation),
-            "rounding_bound": None if self.rounding_bound is None else _number(self.rounding_bound),
-            "acceptance_length": _number(self.acceptance_length),
-            "acceptance_by_depth": [_number(mass) for mass in self.acceptance_by_depth],
-            "counterexample": None
-            if found is None
-            else {"sequence": list(found.sequence), "got": _number(found.got), "right": _number(found.right)},
+            "total_variation": number(self.total_variation),
+            "acceptance_length": number(self.acceptance_length),
+            "acceptance_by_depth": [number(mass) for mass in self.acceptance_by_depth],
+            "counterexample": wrong(self.counterexample),
+            "lemmas": self.lemmas,
             "scope": self.scope,
         }
 
+    def document(self) -> dict[str, Any]:
+        """The signed document that `rheo-exact check` re-checks."""
+        losing = self.every_target_counterexample if self.lossless else None
+        return signed(
+            inputs={
+                "method": self.parts,
+                "shape": {"width": self.shape.width, "depth": self.shape.depth, "budget": self.shape.budget},
+                "prefix": list(self.prefix),
+                "length": self.length,
+                "cycles": self.cycles,
+                "arithmetic": self.arithmetic,
+                "rounding_bound": None if self.rounding_bound is None else str(self.rounding_bound),
+                "second": bool(self.every_target_reason),
+                "losing_target": None if losing is None else rows(losing.target),
+                "rows": {
+                    "target": rows(self.target_rows),
+                    "draft": rows(self.draft_rows),
+                    "ids": None if self.ids is None else list(self.ids),
+                },
+            },
+            derived={
+                "classes": None if self.classes is None else {"count": self.classes, "digest": self.classes_digest},
+                "emitted": {key(tokens): str(mass) for tokens, mass in sorted(self.emitted.items())},
+                "lossless": self.lossless,
+                "every_target": self.every_target,
+                "total_variation": number(self.total_variation),
+                "counterexample": wrong(self.counterexample),
+                "every_target_counterexample": wrong(losing),
+                "acceptance_length": number(self.acceptance_length),
+                "acceptance_by_depth": [number(mass) for mass in self.acceptance_by_depth],
+            },
+        )
+
     def to_json(self) -> str:
-        """The summary as one JSON document."""
-        return json.dumps(self.summary(), indent=2)
+        """The document as JSON."""
+        return json.dumps(self.document(), indent=2)
 
     def law(self) -> dict[Tokens, Fraction]:
-        """The joint law of the first `length` tokens."""
-        return joint_law(self.emitted, lambda prefix: self.target_rows[prefix], self.length, self.prefix)
-
-
-def _number(value: Fraction) -> dict[str, object]:
-    return {"exact": str(value), "float": float(value)}
+        """The joint law of the first `length` tokens: `text`, what the cycles emit, continued from the target."""
+        return joint_law(self.text, self.target, self.length, self.prefix)

@@ -18,12 +18,13 @@ from exact.certificate import Certificate
 from exact.classes import TreeClass, classes
 from exact.counterexample import Counterexample
 from exact.cycle_law import Comparison, Emitted, acceptance_by_depth, compare, cycle_law, exact_pair, text_law
+from exact.document import classes_digest, parts
 from exact.every_target import Drafting, EveryTarget, check_drafting, every_target
 from rheo_core import Method, Pair, TreeMethod, TreeShape, find_method
 from rheo_core.errors import check_count
 from rheo_core.rows import DraftModel, Prefix, TargetModel, check_prefix
 
-NOT_ASKED = EveryTarget(None, "not asked for")
+NOT_ASKED = EveryTarget(None, "")
 
 
 class Study:
@@ -70,11 +71,11 @@ class Study:
         cycles = check_count("cycles", cycles, 1)
         arithmetic = self.given.p(prefix).dtype
         known = self.classes(rule, prefix, shape) if isinstance(rule, TreeMethod) else None
-        emitted, found, compared = _run(rule, self.exact, prefix, shape, length, cycles, known)
+        emitted, found, text, compared = _run(rule, self.exact, prefix, shape, length, cycles, known)
         lossless = compared.wrong is None
         bound = None
         if arithmetic.kind != "O":
-            emitted, found, rounded = _run(rule, self.given, prefix, shape, length, cycles, None)
+            emitted, found, text, rounded = _run(rule, self.given, prefix, shape, length, cycles, None)
             bound = 64 * length * len(self.given.p(prefix)) * Fraction(float(np.finfo(arithmetic).eps))
             lossless = lossless and rounded.total_variation <= bound
             compared = rounded if compared.wrong is None else Comparison(rounded.total_variation, compared.wrong)
@@ -96,7 +97,7 @@ class Study:
             every_target=verdict.verdict,
             total_variation=fraction(compared.total_variation),
             rounding_bound=bound,
-            classes=found,
+            classes=None if found is None else len(found),
             counterexample=None if lossless else _counterexample(self.given, rule.name, lead, shape, compared),
             every_target_reason=verdict.reason,
             every_target_counterexample=None
@@ -105,7 +106,12 @@ class Study:
             lemmas=lemmas,
             acceptance_length=sum(by_depth, Fraction(0)),
             acceptance_by_depth=by_depth,
+            parts=parts(rule, rule.leads(shape) if isinstance(rule, TreeMethod) else None),
+            ids=None if self.given.ids is None else tuple(int(each) for each in self.given.ids),
+            classes_digest=None if found is None else classes_digest(found),
             emitted={tokens: fraction(weight) for tokens, weight in emitted.items()},
+            text={tokens: fraction(weight) for tokens, weight in text.items()},
+            target=self.exact.p,
             target_rows=self.given.target_rows(),
             draft_rows=self.given.draft_rows(lead or 0),
         )
@@ -163,11 +169,11 @@ def _run(
     length: int,
     cycles: int,
     known: list[TreeClass] | None,
-) -> tuple[Emitted, int | None, Comparison]:
-    """The law of one cycle, the number of its classes, and the comparison of `cycles` cycles with the target."""
+) -> tuple[Emitted, list[TreeClass] | None, Emitted, Comparison]:
+    """The law of one cycle, its classes, the law of what `cycles` cycles emit, and that law held against the target."""
     emitted, found = cycle_law(rule, pair, prefix, shape, known)
     text = text_law(rule, pair, prefix, shape, length, cycles, emitted)
-    return emitted, None if found is None else len(found), compare(text, pair, prefix, length)
+    return emitted, found, text, compare(text, pair, prefix, length)
 
 
 def _counterexample(

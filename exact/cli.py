@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from exact.commands import certify, classes, options, table1
+from exact.commands import certify, check, classes, options, table1
 
 app = typer.Typer(
     name="rheo-exact",
@@ -16,6 +16,7 @@ app = typer.Typer(
 )
 
 app.command("certify")(certify.command)
+app.command("check")(check.command)
 app.command("classes")(classes.command)
 app.command("table1")(table1.command)
 

@@ -200,5 +200,13 @@ def document(results: list[Result]) -> dict[str, object]:
     """The JSON document of a run."""
     return {
         "command": "certify",
-        "results": [{"method": each.label, "rows": each.rows, **each.certificate.summary()} for each in results],
+        "results": [
+            {
+                "method": each.label,
+                "rows": each.rows,
+                **each.certificate.summary(),
+                "certificate": each.certificate.document(),
+            }
+            for each in results
+        ],
     }

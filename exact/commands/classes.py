@@ -9,6 +9,7 @@ from rich.tree import Tree as Drawing
 from exact.arithmetic import fraction
 from exact.classes import BRUTE_FORCE_LIMIT, TreeClass, classes
 from exact.commands import options
+from exact.document import number
 from exact.cycle_law import exact_pair
 from exact.plugins import label, load_method, with_lead
 from exact.rows_file import Rows
@@ -76,7 +77,7 @@ def _entry(method: str, rows: str, found: Sequence[TreeClass]) -> dict[str, obje
         "rows": rows,
         "classes": [
             {
-                "probability": options.number(fraction(each.probability)),
+                "probability": number(fraction(each.probability)),
                 "token": each.tree.token.tolist(),
                 "parent": each.tree.parent.tolist(),
                 "slot": each.tree.slot.tolist(),

@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -75,11 +73,6 @@ def shape_of(width: int, depth: int, budget: int) -> TreeShape:
     return TreeShape(width, depth, budget)
 
 
-def number(value: Fraction | int) -> dict[str, Any]:
-    """An exact number in a document: its "a/b" beside a float."""
-    return {"exact": str(Fraction(value)), "float": float(value)}
-
-
 def deliver(document: Mapping[str, Any], as_json: bool, save: Path | None) -> None:
     """Print the document if asked to, and write it to a file in one step if asked to."""
     text = json.dumps(document, indent=2)
@@ -91,12 +84,12 @@ def deliver(document: Mapping[str, Any], as_json: bool, save: Path | None) -> No
 
 def save_text(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(temporary).replace(path)
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
     except OSError as error:
+        part.unlink(missing_ok=True)
         raise InvalidInput("save", str(path), f"a file that can be written ({error.strerror})") from None
 
 

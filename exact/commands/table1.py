@@ -7,6 +7,7 @@ from rich.table import Table
 from exact import table1
 from exact.certifying import certify
 from exact.commands import options
+from exact.document import number
 from rheo_core import methods
 
 
@@ -56,7 +57,7 @@ def command(as_json: options.AsJson = False, save: options.Save = None) -> int:
                 }
                 for row in pools
             ],
-            "laws": {name: [options.number(mass) for mass in law] for name, law in laws.items()},
+            "laws": {name: [number(mass) for mass in law] for name, law in laws.items()},
             "verdicts": {name: certificate.verdict for name, certificate in certificates.items()},
         },
         as_json,

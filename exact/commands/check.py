@@ -1,0 +1,18 @@
+"""`rheo-exact check`: re-check a saved certificate with the separate checker, which shares no code with what made it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from exact import check
+
+
+def command(file: Annotated[Path, typer.Argument(help="A document saved by certify.", metavar="FILE")]) -> int:
+    """Recompute every derived figure of a certificate from its recorded inputs.
+
+    Exit code: 0 all hold, 1 one does not, 2 not a certificate, 3 a rule of the user's own was taken as recorded.
+    """
+    return check.main(str(file))
