@@ -40,6 +40,14 @@ class Trees:
         fields = (self.token, self.parent, self.depth, self.slot, self.kind, self.score)
         return Tree(*(field[cycle] for field in fields))
 
+    def tokens_to(self, cycles: Ints, nodes: Ints) -> Ints:
+        """Tokens [n, d] from the root to `nodes` [n], all of one depth d."""
+        path: list[Ints] = []
+        while len(nodes) and nodes[0] >= 0:
+            path.append(self.token[cycles, nodes])
+            nodes = self.parent[cycles, nodes]
+        return np.stack(path[::-1], axis=1) if path else np.zeros((len(nodes), 0), dtype=np.int64)
+
     def children(self, cycles: Ints, nodes: Ints, slots: int) -> Ints:
         """Rows [n, slots] of the children of `nodes` [n] (-1: root) by slot; -1 where a slot did not survive."""
         table = np.full((len(cycles), slots), -1, dtype=np.int64)

@@ -7,6 +7,7 @@ same division, the proxy computed by the rule itself. Tail laws are kept on thei
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -114,17 +115,38 @@ class PoolTable:
     def subtract_tail(self, r: Batch, rows: Ints) -> Batch:
         """max(0, r - q~) [n, V] over target ids for table `rows` [n]."""
         result = r.copy()
-        places = self.support[rows] if self.ids is None else self.ids[self.support[rows]]
+        places = self._places(rows)
         index = np.arange(len(rows))[:, None]
         # Padding repeats the first entry of the support, value included: written twice, it is the same.
         tail = np.where(self.tail[rows] > 0, self.tail[rows], self.tail[rows, :1])
         result[index, places] = np.maximum(r[index, places] - tail, 0)
         return result
 
+    @cached_property
+    def _ahead(self) -> Floats:
+        """Mass of q~ [S, w] ahead of each entry of the support, by falling score."""
+        ranking = np.take_along_axis(self.score, self.support, axis=1)
+        order = np.argsort(np.where(self.tail > 0, -ranking, np.inf), axis=1, kind="stable")
+        sorted_tail = np.take_along_axis(self.tail, order, axis=1).astype(np.float64)
+        ahead = np.empty(self.tail.shape)
+        np.put_along_axis(ahead, order, np.add.accumulate(sorted_tail, axis=1) - sorted_tail, axis=1)
+        return ahead
+
+    def tail_transform(self, rows: Ints, token: Ints, v: Floats) -> Floats:
+        """Randomised probability integral transform [n] of target ids `token` [n] under q~, by falling score."""
+        entry = self._entry(rows, token)
+        return (self._ahead[rows, entry] + v * self.tail[rows, entry]) / self._cumulative[rows, -1]
+
     def tail_of(self, rows: Ints, token: Ints) -> Batch:
         """q~ at target ids `token` [n] for table `rows` [n]; the token must lie in the support."""
-        places = self.support[rows] if self.ids is None else self.ids[self.support[rows]]
-        return self.tail[rows, (places == token[:, None]).argmax(axis=1)]
+        return self.tail[rows, self._entry(rows, token)]
+
+    def _entry(self, rows: Ints, token: Ints) -> Ints:
+        return (self._places(rows) == token[:, None]).argmax(axis=1)
+
+    def _places(self, rows: Ints) -> Ints:
+        """The support [n, w] in target ids."""
+        return self.support[rows] if self.ids is None else self.ids[self.support[rows]]
 
 
 class PoolSource:

@@ -123,10 +123,14 @@ def engine(
     return ReferenceLoop(rule, pair, shape, uniforms)
 
 
-def texts(runner: Engine, prefix: Prefix, runs: Ints, length: int) -> tuple[Ints, Ints]:
-    """The first `length` tokens of each of `runs` [B], cycles repeated: (tokens [B, length], cycles used [B])."""
+def texts(
+    runner: Engine, prefix: Prefix, runs: Ints, length: int, first: Cycles | None = None
+) -> tuple[Ints, Ints]:
+    """The first `length` tokens of each of `runs` [B], cycles repeated: (tokens [B, length], cycles used [B]).
+
+    `first`: the cycles at `prefix`, where they have been run already.
+    """
     tokens = np.full((len(runs), length), -1, dtype=np.int64)
-    start = np.broadcast_to(np.array(prefix, dtype=np.int64), (len(runs), len(prefix)))
     filled = np.zeros(len(runs), dtype=np.int64)
     used = np.zeros(len(runs), dtype=np.int64)
     for number in range(length):
@@ -134,12 +138,21 @@ def texts(runner: Engine, prefix: Prefix, runs: Ints, length: int) -> tuple[Ints
             here = np.flatnonzero((filled == reached) & (used == number))
             if not len(here):
                 continue
-            context = np.concatenate([start[here], tokens[here, :reached]], axis=1)
-            emitted = runner.cycles(context, runs[here], number).tokens[:, : length - reached]
+            if number == 0 and first is not None:
+                cycles = first
+            else:
+                cycles = runner.cycles(after(prefix, tokens[here, :reached]), runs[here], number)
+            emitted = cycles.tokens[:, : length - reached]
             tokens[here, reached : reached + emitted.shape[1]] = emitted
             filled[here] = reached + (emitted >= 0).sum(axis=1)
             used[here] += 1
     return tokens, used
+
+
+def after(prefix: Prefix, tokens: Ints) -> Ints:
+    """Prefixes [B, L + n]: `prefix` and then `tokens` [B, n]."""
+    start = np.broadcast_to(np.array(prefix, dtype=np.int64), (len(tokens), len(prefix)))
+    return np.concatenate([start, tokens], axis=1)
 
 
 def batches(cycles: int, size: int) -> Iterator[Ints]:

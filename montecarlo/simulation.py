@@ -1,0 +1,146 @@
+"""Run a suite of checks batch by batch and say what was seen.
+
+The e-processes may be looked at after every batch: the run stops as soon as one of them passes its bar. Chi-square and
+the total-variation radius are looked at once, at the end. Together they raise a false alarm with probability at most
+`alarm`: half of it is shared among the e-processes, half among the tests of the end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import dataclass
+from itertools import islice
+
+from montecarlo.checks import Suite, Tally
+from montecarlo.goodness import Fit, fit, log_evidence
+from montecarlo.pairs import Ints
+from montecarlo.simulator import batches
+
+ALARM = 1e-6
+MISS = 0.01
+
+
+@dataclass(frozen=True)
+class Bars:
+    """What one check must pass to raise an alarm, when `checks` of them share the false-alarm rate `alarm`."""
+
+    alarm: float
+    checks: int
+
+    @property
+    def log_evidence(self) -> float:
+        """Log of the e-process's bar."""
+        return math.log(2 * self.checks / self.alarm)
+
+    @property
+    def at_end(self) -> float:
+        """False-alarm probability of each of the two tests of the end."""
+        return self.alarm / (4 * self.checks)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One check: its numbers and which of its tests raised an alarm ("" for none)."""
+
+    name: str
+    fit: Fit
+    alarmed: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Everything seen: `acceptance_length` tau with its standard error, P(at least d accepted) for d = 0..D, the checks."""
+
+    cycles: int
+    stopped_early: bool
+    acceptance_length: float
+    standard_error: float
+    acceptance_by_depth: tuple[float, ...]
+    verdicts: tuple[Verdict, ...]
+    alarm: float
+
+    @property
+    def evidence_of_loss(self) -> bool:
+        """Whether any check raised an alarm."""
+        return any(verdict.alarmed for verdict in self.verdicts)
+
+
+def simulate(
+    suite: Suite,
+    cycles: int,
+    *,
+    alarm: float = ALARM,
+    executor: Executor | None = None,
+    count: Callable[[Ints], Tally] | None = None,
+    progress: Callable[[int], object] = lambda done: None,
+) -> Outcome:
+    """Run up to `cycles` cycles of a suite; stops at the first alarm of an e-process.
+
+    With an `executor`, `count` (a picklable function of run numbers, by default `suite.count`) is run in it.
+    """
+    bars = Bars(alarm, len(suite.laws))
+    tally: Tally | None = None
+    stopped = False
+    for part in tallies(count or suite.count, batches(cycles, suite.batch()), executor):
+        if tally is None:
+            tally = part
+        else:
+            tally.add(part)
+        progress(tally.cycles)
+        if any(log_evidence(tally.tables[name], law) >= bars.log_evidence for name, law in suite.laws.items()):
+            stopped = tally.cycles < cycles
+            break
+    assert tally is not None
+    return _outcome(suite, tally, bars, stopped)
+
+
+def tallies(count: Callable[[Ints], Tally], work: Iterable[Ints], executor: Executor | None) -> Iterator[Tally]:
+    """Counts of each batch; with an executor a few are under way at a time."""
+    if executor is None:
+        yield from map(count, work)
+        return
+    rest = iter(work)
+    running: set[Future[Tally]] = {executor.submit(count, runs) for runs in islice(rest, 8)}
+    try:
+        while running:
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            running |= {executor.submit(count, runs) for runs in islice(rest, len(done))}
+            for future in done:
+                yield future.result()
+    finally:
+        for future in running:
+            future.cancel()
+
+
+def _outcome(suite: Suite, tally: Tally, bars: Bars, stopped: bool) -> Outcome:
+    n, emitted = tally.cycles, tally.emitted
+    mean = float(sum(k * c for k, c in enumerate(emitted)) / n)
+    square = float(sum(k * k * c for k, c in enumerate(emitted)) / n)
+    verdicts = []
+    for name, law in suite.laws.items():
+        found = fit(tally.tables[name], law, bars.at_end, MISS)
+        verdicts.append(Verdict(name, found, _alarmed(found, bars, stopped)))
+    return Outcome(
+        cycles=n,
+        stopped_early=stopped,
+        acceptance_length=mean,
+        standard_error=math.sqrt(max(square - mean**2, 0) / n),
+        acceptance_by_depth=tuple(float(emitted[d + 1 :].sum() / n) for d in range(suite.shape.depth + 1)),
+        verdicts=tuple(verdicts),
+        alarm=bars.alarm,
+    )
+
+
+def _alarmed(found: Fit, bars: Bars, stopped: bool) -> str:
+    """The first test that raised an alarm; the tests of the end count only when the end was not chosen by the data."""
+    if found.impossible:
+        return "forbidden outcome"
+    if found.log_evidence >= bars.log_evidence:
+        return "e-process"
+    if not stopped and found.p_value < bars.at_end:
+        return "chi-square"
+    if not stopped and found.total_variation > found.radius:
+        return "total variation"
+    return ""
