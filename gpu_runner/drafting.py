@@ -69,10 +69,14 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Drafted:
-    """The kept nodes in rank order, their target ids, and the tail laws of all draft rows (None: no sampled slots)."""
+    """The kept nodes in rank order, their target ids, the draft rows level by level, and the tail laws of all of them.
+
+    `tails` is None where no slot is sampled.
+    """
 
     nodes: Nodes
     target_ids: Tensor
+    rows: tuple[DraftRows, ...]
     tails: Tails | None
 
     @cached_property
@@ -85,7 +89,19 @@ class Drafted:
         """q~ below a node (-1: the root) that has a sampled child."""
         if self.tails is None:
             raise InvalidInput("node", node, "a node with a sampled child")
-        return self.tails.row(0 if node == ROOT else int(self._columns[-1][node]))
+        return self.tails.row(self._row(node))
+
+    def score(self, node: int) -> Tensor:
+        """The score law [draft V] below a node that was expanded (-1: the root)."""
+        row = self._row(node)
+        for level in self.rows:
+            if row < len(level):
+                return level.score[row]
+            row -= len(level)
+        raise InvalidInput("node", node, "a node that was expanded")
+
+    def _row(self, node: int) -> int:
+        return 0 if node == ROOT else int(self._columns[-1][node])
 
     @cached_property
     def _columns(self) -> NDArray[np.int64]:
@@ -120,9 +136,11 @@ def layered(
     paths = torch.empty(1, 0, dtype=torch.long, device=device)
     scores = rows.score.new_ones(1)
     levels: list[Nodes] = []
+    drafted: list[DraftRows] = []
     tails: list[Tails] = []
     started = expanded = 0
     for depth in range(1, shape.depth + 1):
+        drafted.append(rows)
         pools = Pools(rows, shape.width, lead, proxy)
         sampled = None if pools.tails is None else draws.tails(pools.tails, size, paths, cycle)
         tails += [] if pools.tails is None else [pools.tails]
@@ -140,7 +158,8 @@ def layered(
         rows = draft.expand(level.token[chosen], parents)
     nodes = _joined(levels, Nodes)
     kept = nodes.take(order(nodes)[: shape.budget])
-    return Drafted(kept, kept.token if ids is None else ids[kept.token], _joined(tails, Tails) if tails else None)
+    target_ids = kept.token if ids is None else ids[kept.token]
+    return Drafted(kept, target_ids, tuple(drafted), _joined(tails, Tails) if tails else None)
 
 
 def _joined(parts: Sequence[Part], kind: type[Part]) -> Part:

@@ -1,0 +1,1 @@
+"""Draft models: a causal LM, the target itself without some layers, an EAGLE-3 head."""

@@ -1,0 +1,293 @@
+"""The speculative decoder: draft a tree, verify it in one forward of the target, keep the accepted path.
+
+One sequence at a time (batch 1). The target's cache holds the text but its last token; each cycle feeds that token and
+all drafted nodes at once, position = depth, every node seeing the text and its own ancestors, and afterwards keeps the
+rows of the accepted path. Everything that could be got wrong in silence is a named part, so that it can be replaced by
+a planted fault and the certificate be seen to refute it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from gpu_runner.cache import TreeCache, causal
+from gpu_runner.drafting import Drafted, Nodes, Rank, by_score, layered
+from gpu_runner.drafts.base import Draft, DraftSession
+from gpu_runner.draws import Draws
+from gpu_runner.models import CausalModel
+from gpu_runner.pool import TorchProxy, torch_proxy
+from gpu_runner.processing import Processing
+from gpu_runner.rows import DraftRows, check_support
+from gpu_runner.verification import TorchVerify, descend, torch_verify
+from rheo_core import DEFAULT_SUPPORT, InvalidInput, Tree, TreeMethod, TreeShape
+from rheo_core.rows import check_id
+
+
+def ancestors(nodes: Nodes) -> Tensor:
+    """What the root token and the nodes see of each other: bool [1 + n, 1 + n], themselves and their ancestors."""
+    above = torch.cat([nodes.parent.new_full((1,), 0), nodes.parent + 1])
+    seen = torch.eye(len(above), dtype=torch.bool, device=above.device)
+    for _ in range(len(above).bit_length()):
+        seen = seen | seen[above]
+        above = above[above]
+    return seen
+
+
+def depths(nodes: Nodes) -> Tensor:
+    """Positions of the nodes [n] relative to the root token."""
+    return nodes.depth
+
+
+def tail_below(drafted: Drafted, node: int, size: int, ids: Tensor | None) -> Tensor:
+    """q~ [V] below a node, in target ids."""
+    return drafted.tail(node).dense(size, ids)[0]
+
+
+def own_row(tree: Tree, node: int) -> int:
+    """The row of logits after a node (-1: the root token, which comes first)."""
+    return node + 1
+
+
+def root_and_path(path: Sequence[int]) -> list[int]:
+    """Rows of the forward that stay in the cache: the root token's and those of the accepted nodes."""
+    return [0, *(node + 1 for node in path)]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The replaceable parts of the engine; the defaults are right, `faults` holds wrong ones."""
+
+    proxy: TorchProxy
+    verify: TorchVerify
+    order: Rank = by_score
+    visible: Callable[[Nodes], Tensor] = ancestors
+    positions: Callable[[Nodes], Tensor] = depths
+    row: Callable[[Tree, int], int] = own_row
+    tail: Callable[[Drafted, int, int, Tensor | None], Tensor] = tail_below
+    kept: Callable[[Sequence[int]], list[int]] = root_and_path
+
+
+@dataclass(frozen=True)
+class EngineCycle:
+    """One cycle: emitted target ids (the target's own last), drafted tokens accepted, the tree, seconds spent."""
+
+    tokens: tuple[int, ...]
+    accepted: int
+    tree: Tree
+    drafting: float
+    verifying: float
+
+
+@dataclass
+class Session:
+    """A text under way: its tokens, the target's cache of all but the last of them, the draft's state."""
+
+    tokens: list[int]
+    cache: TreeCache
+    draft: DraftSession
+    features: Tensor
+    cycles: int = 0
+
+    def copy(self) -> Session:
+        """An independent session in the same state."""
+        return Session(list(self.tokens), self.cache.copy(), self.draft.copy(), self.features.clone(), self.cycles)
+
+    def key(self) -> tuple[object, ...]:
+        """Equal keys, equal behaviour from here on: tokens and all states, to the bit."""
+        states = (self.cache.key(), self.draft.key(), self.features.cpu().numpy().tobytes())
+        return (tuple(self.tokens), self.cycles, *states)
+
+
+@dataclass(frozen=True)
+class Generation:
+    """Emitted target ids (the prompt not included) and the cycles that emitted them."""
+
+    tokens: tuple[int, ...]
+    cycles: tuple[EngineCycle, ...] = field(repr=False)
+
+    @property
+    def acceptance_length(self) -> Fraction:
+        """tau = tokens emitted / cycles, the target's own token of each cycle included."""
+        if not self.cycles:
+            raise InvalidInput("cycles", 0, "at least one cycle")
+        return Fraction(len(self.tokens), len(self.cycles))
+
+
+class Engine:
+    """A target, a draft, a method and a shape; `processing` is the target law, `support` the tokens Y is drawn among."""
+
+    def __init__(
+        self,
+        target: CausalModel,
+        draft: Draft,
+        method: TreeMethod,
+        shape: TreeShape,
+        processing: Processing | None = None,
+        support: int | None = DEFAULT_SUPPORT,
+        fault: Callable[[Parts], Parts] | None = None,
+    ) -> None:
+        if not isinstance(method, TreeMethod) or method.construction != "layered":
+            raise InvalidInput("method", getattr(method, "name", method), "a layered tree method")
+        lead = method.leads(shape)
+        if lead > shape.width:
+            raise InvalidInput("lead", lead, f"0 to the width K = {shape.width}")
+        check_support(support)
+        self.target = target
+        self.draft = draft
+        self.method = method
+        self.shape = shape
+        self.lead = lead
+        self.processing = Processing() if processing is None else processing
+        self.support = support
+        parts = Parts(torch_proxy(method.proxy), torch_verify(method.verify))
+        self.parts = parts if fault is None else fault(parts)
+
+    def start(self, prompt: Sequence[int]) -> Session:
+        """A session at the end of `prompt` (target ids)."""
+        session = Session([], TreeCache(), self.draft.start(), self._no_features())
+        self.set_text(session, prompt)
+        return session
+
+    def set_text(self, session: Session, tokens: Sequence[int]) -> None:
+        """Make `tokens` the session's text (a next turn); what is cached of a common beginning is kept."""
+        text = [check_id(token, self.target.vocabulary, f"prompt[{i}]") for i, token in enumerate(tokens)]
+        if not text:
+            raise InvalidInput("prompt", "no tokens", "at least one token")
+        pairs = zip(text, session.tokens, strict=False)
+        common = next((i for i, (new, old) in enumerate(pairs) if new != old), min(len(text), len(session.tokens)))
+        read = session.draft.consumed
+        session.draft.rewind(common)
+        usable = min(session.cache.length, common)
+        if session.draft.consumed < read:
+            usable, session.features = min(usable, session.draft.consumed), self._no_features()
+        session.tokens = text
+        self._forget(session, usable)
+
+    def cycle(self, session: Session, draws: Draws) -> EngineCycle:
+        """Draft below the session's text, verify, and append the emitted tokens."""
+        started = time.perf_counter()
+        self._catch_up(session)
+        text = torch.tensor(session.tokens, device=self.target.device)
+        drafted = self._drafted(session, text, draws)
+        tree = drafted.tree
+        middle = time.perf_counter()
+        logits, features = self._forward(session, text, drafted)
+        past = len(text) - 1
+
+        def law(node: int) -> Tensor:
+            row = self.parts.row(tree, node)
+            return self.processing.law(logits[row : row + 1])[0]
+
+        tail = partial(self._tail, drafted)
+        tokens, path = descend(tree, law, tail, self.parts.verify, self.lead, draws, session.cycles)
+        rows = torch.tensor(self.parts.kept(path), device=text.device)
+        session.cache.keep(past, rows)
+        session.features = features[rows] if self.draft.features else features
+        session.tokens += tokens
+        session.cycles += 1
+        return EngineCycle(tokens, len(path), tree, middle - started, time.perf_counter() - middle)
+
+    def cycles(self, session: Session, length: int, draws: Draws, end: Collection[int] = ()) -> Iterator[EngineCycle]:
+        """Cycles until `length` tokens are emitted or one of the `end` ids is; each cycle's tokens are cut there."""
+        if isinstance(length, bool) or not isinstance(length, int) or length < 0:
+            raise InvalidInput("length", length, "an int of at least 0")
+        stops = {check_id(token, self.target.vocabulary, "end") for token in end}
+        emitted = 0
+        while emitted < length:
+            before = len(session.tokens)
+            cycle = self.cycle(session, draws)
+            tokens = until(cycle.tokens[: length - emitted], stops)
+            del session.tokens[before + len(tokens) :]
+            emitted += len(tokens)
+            yield EngineCycle(tokens, min(cycle.accepted, len(tokens)), cycle.tree, cycle.drafting, cycle.verifying)
+            if tokens[-1] in stops:
+                return
+
+    def generate(self, prompt: Sequence[int], length: int, draws: Draws, end: Collection[int] = ()) -> Generation:
+        """Text after `prompt`: until `length` tokens are emitted or one of the `end` ids is, which is then the last."""
+        cycles = tuple(self.cycles(self.start(prompt), length, draws, end))
+        return Generation(tuple(token for cycle in cycles for token in cycle.tokens), cycles)
+
+    def _drafted(self, session: Session, text: Tensor, draws: Draws) -> Drafted:
+        expander = _Expander(self, session, text)
+        return layered(
+            expander,
+            self.shape,
+            self.lead,
+            self.parts.proxy,
+            draws,
+            cycle=session.cycles,
+            ids=self.draft.ids,
+            order=self.parts.order,
+        )
+
+    def _forward(self, session: Session, text: Tensor, drafted: Drafted) -> tuple[Tensor, Tensor]:
+        """Logits [1 + R, V] after the text's last token and after every node: one forward."""
+        past = len(text) - 1
+        nodes = drafted.nodes
+        tokens = torch.cat([text[-1:], drafted.target_ids])
+        positions = past + torch.cat([nodes.depth.new_zeros(1), self.parts.positions(nodes)])
+        tree = self.parts.visible(nodes)
+        visible = torch.cat([tree.new_ones(len(tree), past), tree], dim=-1)
+        return self.target(tokens, positions, visible, session.cache, features=self.draft.features)
+
+    def _tail(self, drafted: Drafted, node: int) -> Tensor:
+        return self.parts.tail(drafted, node, self.target.vocabulary, self.draft.ids)
+
+    def _catch_up(self, session: Session) -> None:
+        """Bring the target's cache to the whole text but its last token."""
+        past = len(session.tokens) - 1
+        self._forget(session, past)
+        held = session.cache.length
+        if held < past:
+            device = self.target.device
+            tokens = torch.tensor(session.tokens[held:past], device=device)
+            positions = torch.arange(held, past, device=device)
+            visible = causal(held, past - held, device)
+            _, features = self.target(
+                tokens, positions, visible, session.cache, last=1, features=self.draft.features
+            )
+            session.features = torch.cat([session.features, features])
+
+    def _forget(self, session: Session, length: int) -> None:
+        """Drop target states, and features not yet read, from position `length` on."""
+        session.cache.truncate(length)
+        session.features = session.features[: max(session.cache.length - session.draft.consumed, 0)]
+
+    def _no_features(self) -> Tensor:
+        hidden = self.target.embedding.shape[-1]
+        return self.target.embedding.new_empty(0, hidden * max(1, len(self.draft.features)))
+
+
+class _Expander:
+    """A draft session as the drafting loop sees it: rows instead of logits, draft ids mapped to target ids."""
+
+    def __init__(self, engine: Engine, session: Session, text: Tensor) -> None:
+        self.engine = engine
+        self.session = session
+        self.text = text
+
+    def root(self) -> DraftRows:
+        """The row at the text's end."""
+        return self._rows(self.session.draft.root(self.text, self.session.features))
+
+    def expand(self, tokens: Tensor, parents: Tensor) -> DraftRows:
+        """The rows below one level of nodes."""
+        ids = self.engine.draft.ids
+        return self._rows(self.session.draft.expand(tokens if ids is None else ids[tokens], parents))
+
+    def _rows(self, logits: Tensor) -> DraftRows:
+        return DraftRows.logits(logits, self.engine.processing.temperature, self.engine.support)
+
+
+def until(tokens: Sequence[int], stops: Collection[int]) -> tuple[int, ...]:
+    """The tokens up to and including the first end token."""
+    end = next((i for i, token in enumerate(tokens) if token in stops), len(tokens) - 1)
+    return tuple(tokens[: end + 1])
