@@ -235,9 +235,11 @@ rewrite (negbTE Pn) /= in Pin; have PU := kept_unpruned Pin.
 have P0 : (0 < size P)%N by case: (P) Pn.
 have Pl : P \in level (size P) by move: PU; rewrite mem_unpruned => /andP[].
 rewrite /= ifN; last by rewrite eq_sym -lt0n.
-rewrite /best_of in_take ?mem_sort // -(filter_unpruned (d := size P)) ?P0 ?ltnW //.
-rewrite -filter_sort; [|exact: rank_total|exact: rank_trans].
-rewrite -/ranked -{2}(cat_take_drop k ranked) filter_cat index_cat.
+have byrank : sort rank (level (size P)) = [seq v <- ranked | size v == size P].
+  rewrite /ranked filter_sort; [|exact: rank_total|exact: rank_trans].
+  by rewrite filter_unpruned // P0 ltnW.
+rewrite /best_of byrank in_take; last by rewrite mem_filter eqxx mem_ranked.
+rewrite -{2}(cat_take_drop k ranked) filter_cat index_cat.
 by rewrite mem_filter eqxx Pin.
 Qed.
 
@@ -262,7 +264,8 @@ Qed.
 Lemma candidates_sound k v : v \in candidates (take k ranked) ->
   exists u, [/\ u \in unpruned, u \notin take k ranked & v = undrawn u].
 Proof.
-case/flatten_mapP => P; rewrite mem_filter => /andP[exP Pin].
+case/flatten_mapP => P Pf; have /andP[exP Pin] : expanded (take k ranked) P
+  && (P \in [::] :: take k ranked) by rewrite -mem_filter.
 have Pin' : (P == [::]) || (P \in take k ranked) by rewrite -in_cons.
 have PU : (P == [::]) || (P \in unpruned).
   by case/orP: Pin' => [->//|/kept_unpruned ->]; rewrite orbT.
@@ -316,7 +319,8 @@ rewrite /visible; case E: drawn => [y|].
 rewrite ue /tree.undrawn; case: ifP => /= es.
   have [hs ee] := pool_sampled ein (eqP es); rewrite ee /= mem_children.
   rewrite (proxy_blind A _ (draw P) blank); exact: (sampled_in_pool _ _ _ None).
-have [hs|hs] := boolP (expandable P); last by rewrite (children_nil_draw _ _ _ _ _ (Some (draw P)) hs) mem_children.
+have [hs|hs] := boolP (expandable P); last first.
+  by rewrite (children_nil_draw blank proxy None (Some (draw P)) hs) mem_children.
 rewrite mem_children; apply: (pool_some hs ein).
 have := pool_kind ein; case ke: (kind_of e) es => [|[|[|//]]] // _ _.
 pose w : node := (m, 1%N, draw P, score P * proxy (tokens P) (draw P)) :: P.

@@ -156,27 +156,26 @@ apply: eq_sum_in => y ys; congr (_ * _); apply: IH => // a aread.
 by apply: sub; rewrite inE; apply/orP; right; apply/flatten_mapP; exists y.
 Qed.
 
-(* Two programs that give the same result on the same draws have the same law. *)
-Corollary same_runs_same_law A (P Q : prog A) f (default : T) : once P -> once Q ->
-  all ok (reads P ++ reads Q) -> (forall w, run w P = run w Q) ->
-  mean (outcomes P) f = mean (outcomes Q) f.
-Proof.
-move=> oP oQ oks PQ; pose ns := undup (reads P ++ reads Q).
-have okns : all ok ns by apply/allP => n; rewrite mem_undup; apply: (allP oks).
-have [sP sQ] : {subset reads P <= ns} /\ {subset reads Q <= ns}.
-  by split=> n nr; rewrite mem_undup mem_cat nr ?orbT.
-rewrite -(expect_run f (fun=> default) oP sP (undup_uniq _) okns).
-rewrite -(expect_run f (fun=> default) oQ sQ (undup_uniq _) okns).
-have cong w : expect ns (fun v => f (run v P)) w = expect ns (fun v => f (run v Q)) w.
-  elim: ns w {okns sP sQ} => [|n ns IH] w /=; first by rewrite PQ.
-  by apply: eq_sum => y; rewrite IH.
-exact: cong.
-Qed.
-
 Lemma once_ok A (P : prog A) : once P -> all ok (reads P).
 Proof.
 elim: P => //= n k IH [okn _ oncek]; rewrite okn /=; apply/allP => b /flatten_mapP[y _ br].
 exact: (allP (IH y (oncek y))).
+Qed.
+(* Two programs that give the same result on the same draws have the same law. *)
+Corollary same_runs_same_law A B (P : prog A) (Q : prog B) f g (default : T) : once P -> once Q ->
+  (forall w, f (run w P) = g (run w Q)) -> mean (outcomes P) f = mean (outcomes Q) g.
+Proof.
+move=> oP oQ PQ; pose ns := undup (reads P ++ reads Q).
+have okns : all ok ns.
+  by apply/allP => n; rewrite mem_undup; apply: allP; rewrite all_cat !once_ok.
+have [sP sQ] : {subset reads P <= ns} /\ {subset reads Q <= ns}.
+  by split=> n nr; rewrite mem_undup mem_cat nr ?orbT.
+rewrite -(expect_run f (fun=> default) oP sP (undup_uniq _) okns).
+rewrite -(expect_run g (fun=> default) oQ sQ (undup_uniq _) okns).
+have cong w : expect ns (fun v => f (run v P)) w = expect ns (fun v => g (run v Q)) w.
+  elim: ns w {okns sP sQ} => [|n ns IH] w /=; first exact: PQ.
+  by apply: eq_sum => y; rewrite IH.
+exact: cong.
 Qed.
 End Programs.
 
