@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from exact.arithmetic import fraction
+from exact.catalogue import methods
 from exact.certificate import Certificate
 from exact.classes import TreeClass, classes
 from exact.counterexample import Counterexample
@@ -65,7 +66,7 @@ class Study:
         second: bool = True,
     ) -> Certificate:
         """Both verdicts on one method (`second` False: only the first); see `certify`."""
-        rule = find_method(method)
+        rule = find_method(method, methods)
         prefix = check_prefix(prefix, self.given)
         length = shape.depth + 1 if length is None else check_count("length", length, 1)
         cycles = check_count("cycles", cycles, 1)

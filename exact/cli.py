@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from exact.commands import certify, check, classes, options, table1
+from exact.commands import certify, check, classes, compare, faults, options, rates, table1
 
 app = typer.Typer(
     name="rheo-exact",
@@ -18,6 +18,9 @@ app = typer.Typer(
 app.command("certify")(certify.command)
 app.command("check")(check.command)
 app.command("classes")(classes.command)
+app.command("compare")(compare.command)
+app.command("faults")(faults.command)
+app.command("rates")(rates.command)
 app.command("table1")(table1.command)
 
 

@@ -8,13 +8,11 @@ paths where floats fell short, and proved optimal by a cut H with the same value
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
-
-from numpy.typing import ArrayLike
 
 from exact.arithmetic import ZERO, exact, exact_law, fraction
 from exact.outcomes import outcomes
@@ -54,13 +52,13 @@ def pool_law(draft: Callable[[Chooser], Sequence[int]]) -> dict[frozenset[int], 
     return pools
 
 
-def optimum(p: ArrayLike, pools: Pools) -> Optimum:
+def optimum(p: Iterable[Any], pools: Pools) -> Optimum:
     """The optimal acceptance on target law `p` [V] (a float row counts as its row over its exact sum).
 
     >>> optimum([Fraction(1, 2), Fraction(3, 10), Fraction(1, 5)], {frozenset([0]): 1}).value
     Fraction(1, 2)
     """
-    target = exact_law(p).tolist()  # type: ignore[arg-type]
+    target = exact_law(p).tolist()
     supply = {pool: exact(mass) for pool, mass in pools.items() if mass}
     if sum(supply.values()) != 1 or not all(mass > 0 for mass in supply.values()):
         raise InvalidInput("pools", dict(pools), "a law over candidate sets")
@@ -83,9 +81,9 @@ def cut_value(p: Sequence[Any], pools: Pools, cut: frozenset[int]) -> Any:
     return sum((p[token] for token in cut), ZERO) + 1 - inside
 
 
-def optimal_float(p: ArrayLike, pools: Pools) -> float:
+def optimal_float(p: Iterable[Any], pools: Pools) -> float:
     """The same optimum by HiGHS alone, in float64; at least one set must hold a token."""
-    target = exact_law(p).tolist()  # type: ignore[arg-type]
+    target = exact_law(p).tolist()
     return -float(_solved(target, {pool: exact(mass) for pool, mass in pools.items()})[1].fun)
 
 

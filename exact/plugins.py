@@ -1,4 +1,4 @@
-"""Methods by name: the registry's, or a user's own as `path.py:name`.
+"""Methods by name: the catalogue's, or a user's own as `path.py:name`.
 
 Naming a file runs its code. What is found there may be a Method, a verification rule (it then gets one lead and the
 paper's proxy), or a cycle function marked with `@rheo_core.method`.
@@ -16,8 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from exact.catalogue import methods
 from exact.outcomes import EnumerationError
-from rheo_core import InvalidInput, Method, TreeMethod, find_method, methods
+from rheo_core import InvalidInput, Method, TreeMethod, find_method
 
 VERIFY_ARGUMENTS = 7
 PLUGIN = "_rheo_plugin_"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def verify(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdict:
     k = len(candidates)
     if not k:
         return emit(node.p, node, chooser)
-    gamma = _in_type(least_gamma(node.p, node.q, k), node.p)
+    gamma = _in_type(_known_gamma(tuple(node.p.tolist()), tuple(node.q.tolist()), k, node.p.dtype), node.p)
     accepted, times = at_gamma(node.p, node.q, k, gamma)
     left = np.maximum(node.p - accepted * times, 0)
     rest = normalise(left) if total(left) > 0 else None
@@ -69,6 +70,11 @@ def verify(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdict:
         if chooser.accept(share, ("coin", *node.at, slot)):
             return token, slot
     return emit(rest, node, chooser)
+
+
+@lru_cache(maxsize=1024)
+def _known_gamma(p: tuple[Any, ...], q: tuple[Any, ...], k: int, dtype: np.dtype[Any]) -> Fraction:
+    return least_gamma(np.array(p, dtype=dtype), np.array(q, dtype=dtype), k)
 
 
 def _in_type(gamma: Fraction, row: Row) -> Any:

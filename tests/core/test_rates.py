@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.arithmetic import fraction
+from exact.arithmetic import exact_law, fraction
 from exact.optimum import optimum, pool_law
 from exact.outcomes import outcomes
 from rheo_core import DraftRow, InvalidInput, proxies, rates
@@ -100,8 +100,7 @@ def test_vanilla_accepts_the_mass_of_the_top():
 
 
 def test_rheo_does_not_always_dominate_rrsw():
-    p, q = [F(1, 4), 0, F(1, 2), F(1, 4)], [F(1, 4)] * 4
-    p = [F(entry) for entry in p]
+    p, q = [F(1, 4), F(0), F(1, 2), F(1, 4)], [F(1, 4)] * 4
     assert (rates.rheo_rate(p, q, 1, 3), rates.rrsw_rate(p, q, 1, 3)) == (F(29, 30), 1)
     assert rates.approximate_gain(p, q, 1, 3) >= 0
 
@@ -164,11 +163,11 @@ def test_floats_agree_with_rationals_to_their_precision(dtype):
         q[-1] += 1 - q.astype(np.float64).sum()
         if min(p.min(), q.min()) < 0:
             continue
-        exact = [[F(float(x)) / sum(F(float(y)) for y in row) for x in row] for row in (p, q)]
+        exact_p, exact_q = exact_law(p), exact_law(q)
         for m, n in product(range(5), range(1, 6)):
             for name, value in all_rates(p, q, m, n).items():
                 assert value.dtype == dtype
-                assert abs(float(value) - float(all_rates(*exact, m, n)[name])) <= 200 * eps
+                assert abs(float(value) - float(all_rates(exact_p, exact_q, m, n)[name])) <= 200 * eps
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ wrong, each on numbers small enough to check by hand.
 import math
 from collections import Counter
 from fractions import Fraction as F
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,7 +45,7 @@ PUBLISHED = {
 
 
 def test_every_published_fault_has_its_case_and_every_kind_two_more():
-    assert PUBLISHED <= set(cases)
+    assert set(cases) >= PUBLISHED
     kinds = Counter(case.kind for key, case in cases.items() if "X" in key and not case.lossless)
     assert set(kinds) == {case.kind for case in cases.values()}
     assert all(count >= 2 for count in kinds.values())
@@ -81,7 +83,7 @@ def test_the_total_variation_is_the_one_given(key):
     case = cases[key]
     right = target_law(case.target, case.length)
     got = case.run()
-    distance = sum(abs(got.get(tokens, 0) - right.get(tokens, 0)) for tokens in right | got) / 2
+    distance = sum((abs(got.get(tokens, F(0)) - right.get(tokens, F(0))) for tokens in right | got), F(0)) / 2
     assert case.certificate(case.length).total_variation == distance == TOTAL_VARIATIONS[key]
 
 
@@ -113,12 +115,9 @@ def test_a_float32_coin_on_its_own_grid():
     assert F(sum(1 for u in range(2) if u / grid <= 0), grid) == F(1, 2**24)
     assert not any(u / grid < 0 for u in range(2))
 
-    class Zero:
-        def random(self):
-            return 0.0
-
-    assert not SamplingChooser(Zero()).accept(0)
-    assert not SamplingChooser(Zero()).accept(np.float32(0))
+    zero: Any = SimpleNamespace(random=lambda: 0.0)
+    assert not SamplingChooser(zero).accept(0)
+    assert not SamplingChooser(zero).accept(np.float32(0))
 
 
 def test_a_shared_coin_is_one_uniform_number():
@@ -217,6 +216,7 @@ def test_every_position_is_checked_by_itself(position):
 
     certificate = certify(reads_shifted, alike(raw), alike(rational(2, 3, 5)), TreeShape(2, 1, 2))
     assert certificate.lossless is False
+    assert certificate.counterexample is not None
     assert certificate.counterexample.sequence[: len(position)] == position
 
 
@@ -253,7 +253,7 @@ def test_only_the_accepted_prefix_counts():
 def test_the_acceptance_length_counts_the_target_s_own_token():
     """H2: with nothing ever accepted tau is 1, not 0."""
     certificate = certify("top-k", alike([0, 1]), alike([1, 0]), TreeShape(1, 1, 1))
-    assert certificate.acceptance_by_depth == (1, 0)
+    assert list(certificate.acceptance_by_depth) == [1, 0]
     assert certificate.acceptance_length == 1
     text = generate(
         alike([0, 1]), alike([1, 0]), (), "top-k", TreeShape(1, 1, 1), SamplingChooser(np.random.default_rng(0)), 5
@@ -316,12 +316,12 @@ def test_conditioning_on_how_a_token_came_about_is_a_false_alarm():
         token, child = one_by_one(node, [drafted], [node.q], chooser)
         return token, child, drafted
 
-    joint = law(program)
+    joint: dict[Any, F] = law(program)
 
     def given(keep):
-        mass = sum(weight for outcome, weight in joint.items() if keep(outcome))
+        kept = {outcome: weight for outcome, weight in joint.items() if keep(outcome)}
         return [
-            sum(weight for outcome, weight in joint.items() if keep(outcome) and outcome[0] == token) / mass
+            sum((weight for outcome, weight in kept.items() if outcome[0] == token), F(0)) / sum(kept.values())
             for token in range(3)
         ]
 

@@ -1,0 +1,164 @@
+"""`rheo-exact compare`: the methods of the literature side by side on the same rows.
+
+Each gets its verdict, its exact acceptance on one layer and in the tree, and the gap to the most that any lossless rule
+could accept from the same drafts. A label that exact arithmetic contradicts is reported, and is the exit code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rich import box
+from rich.progress import Progress
+from rich.table import Table
+
+from exact.acceptance import OneLayer, one_layer
+from exact.catalogue import methods, references
+from exact.catalogue.witnesses import witnesses
+from exact.certificate import Certificate
+from exact.certifying import Study, certify
+from exact.commands import options
+from exact.commands.certify import verdict
+from exact.document import number
+from exact.plugins import label, load_method, own_errors, with_lead
+from rheo_core import DEFAULT_SUPPORT, Method, TreeMethod, TreeShape
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One method on one set of rows."""
+
+    method: Method
+    rows: str
+    certificate: Certificate
+    layer: OneLayer
+
+    @property
+    def contradicts(self) -> bool:
+        """Labelled lossless and refuted. (A lossy method may well do no harm on given rows.)"""
+        return self.method.claim == "lossless" and not self.certificate.lossless
+
+
+def command(
+    names: options.MethodArguments = None,
+    method: options.Methods = None,
+    rows: options.RowsPath = None,
+    width: options.Width = 3,
+    depth: options.Depth = 2,
+    budget: options.Budget = 4,
+    lead: options.Lead = None,
+    temperature: options.Temperature = 1,
+    support: options.Support = DEFAULT_SUPPORT,
+    as_json: options.AsJson = False,
+    save: options.Save = None,
+) -> int:
+    """Compare methods on the same rows: verdict, exact acceptance, gap to the optimum of their own drafts.
+
+    Exit code: 0 iff no label is contradicted: lossless ones hold on all rows, lossy ones are refuted on rows that must
+    show it.
+    """
+    shape = options.shape_of(width, depth, budget)
+    chosen = [load_method(name) for name in [*(names or []), *(method or [])]] or list(methods.values())
+    rules = [
+        with_lead(rule, lead) if isinstance(rule, TreeMethod) and rule.lead is not None else rule for rule in chosen
+    ]
+    files = options.rows_of(rows, temperature, support)
+    entries: list[Entry] = []
+    with Progress(console=options.err, transient=True, disable=as_json or not options.err.is_terminal) as progress:
+        task = progress.add_task("comparing", total=len(files) * len(rules))
+        for each in files:
+            study = Study(each.target, each.draft, each.ids)
+            for rule in rules:
+                progress.update(task, description=f"{label(rule)} on {each.name}")
+                entries.append(compare(rule, each.name, study, shape))
+                progress.advance(task)
+    refuted = {rule.name: certify_witness(rule.name) for rule in chosen if rule.name in witnesses}
+    if not as_json:
+        report(entries, shape)
+        report_labels(entries, refuted)
+    document = {"command": "compare", "results": [_entry(each) for each in entries], "lossy_labels": _labels(refuted)}
+    options.deliver(document, as_json, save)
+    good = not any(each.contradicts for each in entries) and not any(each.lossless for each in refuted.values())
+    return options.LOSSLESS if good else options.LOSSY
+
+
+def compare(rule: Method, name: str, study: Study, shape: TreeShape) -> Entry:
+    """Certify one method and measure one layer of it."""
+    with own_errors(rule):
+        certificate = study.certify(rule, shape, second=False)
+        return Entry(rule, name, certificate, one_layer(rule, study.given, min(shape.width, shape.budget)))
+
+
+def certify_witness(name: str) -> Certificate:
+    """The verdict on a lossy method where its loss must show."""
+    witness = witnesses[name]
+    return certify(witness.method, witness.target, witness.draft, witness.shape, second=False)
+
+
+def report(entries: list[Entry], shape: TreeShape) -> None:
+    """A table for each set of rows, the most accepting method first."""
+    options.out.print(
+        f"width {shape.width}, depth {shape.depth}, budget {shape.budget}. One layer: all {shape.width} slots kept; "
+        "optimum: the most that any lossless rule accepts from the same drafts.\n"
+        "tau: expected tokens of a cycle, the target's own included. All exact.",
+        highlight=False,
+    )
+    for name in dict.fromkeys(each.rows for each in entries):
+        table = Table(
+            title=name,
+            title_justify="left",
+            box=box.SIMPLE_HEAD,
+            header_style="bold",
+            padding=(0, 1, 0, 0),
+            show_edge=False,
+        )
+        for column in ("method", "label", "verdict", "one layer", "optimum", "gap", "tau"):
+            table.add_column(column, justify="right" if column in ("one layer", "optimum", "gap", "tau") else "left")
+        listed = [each for each in entries if each.rows == name]
+        for each in sorted(listed, key=lambda each: each.certificate.acceptance_length, reverse=True):
+            lossless = each.certificate.lossless
+            table.add_row(
+                label(each.method),
+                each.method.claim or "-",
+                verdict(each.certificate) + (" [bold red]against its label[/]" if each.contradicts else ""),
+                f"{float(each.layer.acceptance):.4f}",
+                f"{float(each.layer.optimum):.4f}" if lossless else "-",
+                f"{float(each.layer.gap):.4f}" if lossless else "-",
+                f"{float(each.certificate.acceptance_length):.4f}",
+            )
+        options.out.print(table)
+
+
+def report_labels(entries: list[Entry], refuted: dict[str, Certificate]) -> None:
+    """Which labels hold."""
+    against = [each for each in entries if each.contradicts]
+    for each in against:
+        options.out.print(f"[bold red]{label(each.method)} is labelled lossless and is lossy on {each.rows}[/]")
+    if not against:
+        options.out.print("Every method labelled lossless is lossless on all these rows.", highlight=False)
+    for name, certificate in refuted.items():
+        found = certificate.counterexample
+        said = f"refuted, {found}" if found is not None else "[bold red]NOT refuted[/]"
+        options.out.print(f"Labelled lossy: {name}, on rows that must show it: {said}", highlight=False)
+    for scope in dict.fromkeys(each.certificate.scope for each in entries):
+        options.out.print(scope, style="dim", highlight=False, soft_wrap=True)
+
+
+def _entry(each: Entry) -> dict[str, Any]:
+    lossless = each.certificate.lossless
+    return {
+        "method": label(each.method),
+        "rows": each.rows,
+        "label": each.method.claim,
+        "reference": references.get(each.method.name),
+        "contradicts_label": each.contradicts,
+        "one_layer": number(each.layer.acceptance),
+        "optimum": number(each.layer.optimum) if lossless else None,
+        "gap": number(each.layer.gap) if lossless else None,
+        **each.certificate.summary(),
+    }
+
+
+def _labels(refuted: dict[str, Certificate]) -> list[dict[str, Any]]:
+    return [{"method": name, **certificate.summary()} for name, certificate in refuted.items()]

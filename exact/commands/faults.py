@@ -1,0 +1,139 @@
+"""`rheo-exact faults`: the kill table, every known fault against the certifier.
+
+A fault that is certified, or a false alarm that is refuted, is a bug in the certifier and not in the case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.progress import track
+from rich.table import Table
+
+from exact.certificate import Certificate
+from exact.commands import options
+from exact.document import key, number
+from exact.faults import Case, cases
+from rheo_core import InvalidInput
+
+Names = Annotated[
+    list[str] | None, typer.Argument(metavar="[CASE]...", help="Keys of cases (A1 ... R6); all of them without.")
+]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One case run: its law, and the verdict on everything that one cycle emits."""
+
+    case: Case
+    law: dict[tuple[int, ...], Fraction]
+    total_variation: Fraction
+    certificate: Certificate
+
+    @property
+    def problems(self) -> list[str]:
+        """What is not as the case says; nothing where the certifier did its work."""
+        found = []
+        if self.certificate.lossless != self.case.lossless:
+            found.append("false alarm" if self.case.lossless else "SURVIVED")
+        if self.case.law is not None and self.law != self.case.law:
+            found.append("another law")
+        if self.case.acceptance is not None and self.accepted != self.case.acceptance:
+            found.append("another acceptance")
+        return found
+
+    @property
+    def accepted(self) -> Fraction:
+        """Probability that a drafted token is accepted."""
+        return self.certificate.acceptance_by_depth[1]
+
+
+def command(names: Names = None, as_json: options.AsJson = False, save: options.Save = None) -> int:
+    """Run known faults as exact cases: each refuted with the law it has, each false alarm certified.
+
+    Exit code: 0 iff every verdict, law and acceptance is the one on the label.
+    """
+    for name in names or []:
+        if name not in cases:
+            raise InvalidInput("case", name, f"one of {', '.join(cases)}")
+    chosen = [cases[name] for name in names or cases]
+    show = not as_json and options.err.is_terminal
+    outcomes = [run(case) for case in track(chosen, console=options.err, transient=True, disable=not show)]
+    if not as_json:
+        report(outcomes)
+    options.deliver({"command": "faults", "results": [entry(each) for each in outcomes]}, as_json, save)
+    return options.LOSSLESS if not any(each.problems for each in outcomes) else options.LOSSY
+
+
+def run(case: Case) -> Outcome:
+    """The law of the case and its certificate."""
+    short = case.certificate(case.length)
+    return Outcome(case, short.law(), short.total_variation, case.certificate())
+
+
+def report(outcomes: list[Outcome]) -> None:
+    """The kill table, a block for each kind."""
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
+    for name in ("case", "fault", "verdict", "law of the first token", "TV", "accepts"):
+        table.add_column(name, overflow="fold")
+    kind = ""
+    for each in outcomes:
+        if each.case.kind != kind:
+            kind = each.case.kind
+            table.add_row(f"[bold]{each.case.key[0]}[/]", f"[bold]{kind}[/]")
+        colour = "red" if each.problems else "green"
+        word = "certified" if each.certificate.lossless else "refuted"
+        table.add_row(
+            each.case.key,
+            each.case.what,
+            f"[{colour}]{', '.join([word, *each.problems])}[/]",
+            law_line(each),
+            short(each.total_variation),
+            short(each.accepted),
+        )
+    options.out.print(table)
+    killed = sum(1 for each in outcomes if not each.case.lossless and not each.certificate.lossless)
+    passed = sum(1 for each in outcomes if each.case.lossless and each.certificate.lossless)
+    faulty = sum(1 for each in outcomes if not each.case.lossless)
+    wrong = sum(1 for each in outcomes if each.problems)
+    options.out.print(
+        f"{killed} of {faulty} faults refuted, {passed} of {len(outcomes) - faulty} false alarms certified, "
+        f"{wrong} not as labelled. TV: of the first token (R2b: the first two). Verdict: on all that a cycle emits.",
+        highlight=False,
+    )
+
+
+def law_line(outcome: Outcome) -> str:
+    """The law of the first token, in order of tokens."""
+    size = outcome.certificate.vocabulary
+    first = [Fraction(0)] * size
+    for tokens, mass in outcome.law.items():
+        first[tokens[0]] += mass
+    return " ".join(short(mass) for mass in first)
+
+
+def short(value: Fraction) -> str:
+    """An exact number where it is short, else six digits."""
+    text = str(value)
+    return text if len(text) <= 9 else f"{float(value):.6f}"
+
+
+def entry(outcome: Outcome) -> dict[str, Any]:
+    """One case in the document."""
+    return {
+        "case": outcome.case.key,
+        "kind": outcome.case.kind,
+        "fault": outcome.case.what,
+        "label": "lossless" if outcome.case.lossless else "lossy",
+        "verdict": outcome.certificate.verdict,
+        "problems": outcome.problems,
+        "length": outcome.case.length,
+        "law": {key(tokens): number(mass) for tokens, mass in outcome.law.items()},
+        "total_variation": number(outcome.total_variation),
+        "acceptance": number(outcome.accepted),
+        "scope": outcome.certificate.scope,
+    }

@@ -1,0 +1,236 @@
+"""`rheo-exact rates`: how much is accepted, on one pool in closed form and in the whole tree by enumeration.
+
+Sweeps the rheostat m and the temperature on real rows, and, told what a draft step and a verify step cost, says which
+method, m, budget and depth bring the most tokens a unit of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.progress import Progress
+from rich.table import Table
+
+from exact.acceptance import Choice, Costs, acceptance_length, choices, over_leads, shapes_within
+from exact.commands import options
+from exact.commands.rates_tables import Pool, Sweep, draw, pool_line, pools_of, rationals, sweep_mean
+from exact.document import number
+from exact.plugins import label, load_method, own_errors
+from exact.rows_file import Rows
+from rheo_core import DEFAULT_SUPPORT, InvalidInput, Method, Pair, TreeMethod, TreeShape
+
+Law = Annotated[str | None, typer.Option(help="A law as numbers or a/b, joined by commas.", show_default=False)]
+PoolSize = Annotated[int | None, typer.Option("--pool", help="n: candidates in the pool.", show_default=False)]
+Temperatures = Annotated[str, typer.Option(help="Temperatures to sweep, joined by commas; '' for none.")]
+Cost = Annotated[float | None, typer.Option(help="Cost in any unit of time.", show_default=False)]
+
+TEMPERATURES = "0,0.25,0.5,0.75,1"
+
+
+def command(
+    names: options.MethodArguments = None,
+    method: options.Methods = None,
+    target: Law = None,
+    draft: Law = None,
+    pool: PoolSize = None,
+    rows: options.RowsPath = None,
+    width: options.Width = 3,
+    depth: options.Depth = 3,
+    budget: options.Budget = 8,
+    lead: options.Lead = None,
+    temperature: options.Temperature = 1,
+    support: options.Support = DEFAULT_SUPPORT,
+    temperatures: Temperatures = TEMPERATURES,
+    draft_cost: Cost = None,
+    verify_cost: Cost = None,
+    node_cost: Cost = None,
+    as_json: options.AsJson = False,
+    save: options.Save = None,
+    plot: options.Plot = None,
+) -> int:
+    """Print acceptance rates: one pool in closed form (--target, --draft), or rows of a file with sweeps of m and T.
+
+    With --draft-cost and --verify-cost: which method, m, budget and depth give the most tokens a unit of time.
+    """
+    if (target is None) != (draft is None):
+        raise InvalidInput("target and draft", target or draft, "both laws, or neither")
+    if target is not None and draft is not None:
+        return one_pool(target, draft, pool, lead, as_json, save)
+    shape = options.shape_of(width, depth, budget)
+    costs = costs_of(draft_cost, verify_cost, node_cost)
+    rules = [load_method(name) for name in [*(names or []), *(method or [])] or ["rheo"]]
+    files = options.rows_of(rows, temperature, support)
+    pools = [each for file in files for each in pools_of(file, shape.width, lead, pool)]
+    swept = sweeps(rules, rows, files, temperature, support, temperatures, shape, lead, not as_json)
+    best = ranked(rules, files, shape, lead, costs, not as_json) if costs is not None else []
+    if not as_json:
+        report_pools(pools, f"T = {temperature:g}, at the empty prefix")
+        report_sweeps(swept, shape)
+        if costs is not None:
+            report_choices(best, costs)
+    if plot is not None:
+        options.need("plot", "matplotlib")
+        draw(swept, shape, plot)
+    document = {
+        "command": "rates",
+        "pools": [each.document() for each in pools],
+        "sweeps": [each.document() for each in swept],
+        "choices": [_choice(each) for each in best],
+    }
+    options.deliver(document, as_json, save)
+    return 0
+
+
+def one_pool(target: str, draft: str, n: int | None, m: int | None, as_json: bool, save: Path | None) -> int:
+    """Closed forms for one given pair of laws, at every m and n unless given."""
+    p, q = rationals(target, "target"), rationals(draft, "draft")
+    leads = range(len(q) + 1) if m is None else [m]
+    sizes = range(1, len(q) + 1) if n is None else [n]
+    pools = [pool_line("given laws", p, q, lead, size) for lead in leads for size in sizes]
+    if not as_json:
+        report_pools(pools, "the given laws")
+    options.deliver({"command": "rates", "pools": [each.document() for each in pools]}, as_json, save)
+    return 0
+
+
+def costs_of(draft: float | None, verify: float | None, node: float | None) -> Costs | None:
+    """The costs, if any was given."""
+    if draft is None and verify is None and node is None:
+        return None
+    if draft is None or verify is None:
+        raise InvalidInput("costs", (draft, verify), "both --draft-cost and --verify-cost")
+    return Costs(draft, verify, node or 0.0)
+
+
+def versions_of(rule: Method, shape: TreeShape, lead: int | None) -> list[Method]:
+    """The method at every m up to K (or the given m); itself where it has none."""
+    if not isinstance(rule, TreeMethod) or rule.lead is None:
+        return [rule]
+    return list(over_leads(rule, shape, None if lead is None else [lead]))
+
+
+def sweeps(
+    rules: Sequence[Method],
+    path: Path | None,
+    files: Sequence[Rows],
+    temperature: float,
+    support: int,
+    temperatures: str,
+    shape: TreeShape,
+    lead: int | None,
+    show: bool,
+) -> list[Sweep]:
+    """tau of every method at every m, on every file and temperature (1 where the file holds laws, not logits)."""
+    asked = [float(value) for value in rationals(temperatures, "temperatures")] if temperatures else []
+    levels = sorted({float(temperature), *asked}) if all(has_logits(file) for file in files) else [float(temperature)]
+    versions = [each for rule in rules for each in versions_of(rule, shape, lead)]
+    found: list[Sweep] = []
+    with Progress(console=options.err, transient=True, disable=not show or not options.err.is_terminal) as progress:
+        task = progress.add_task("enumerating trees", total=len(levels) * len(files) * len(versions))
+        for level in levels:
+            for file in options.rows_of(path, level, support):
+                pair = Pair(file.target, file.draft, file.ids)
+                for each in versions:
+                    with own_errors(each):
+                        found.append(Sweep(each, file.name, level, acceptance_length(each, pair, shape)))
+                    progress.advance(task)
+    return found
+
+
+def has_logits(file: Rows) -> bool:
+    """Whether another temperature than 1 makes sense for a file."""
+    return all("target_logits" in context and "draft_logits" in context for context in file.contexts.values())
+
+
+def ranked(
+    rules: Sequence[Method], files: Sequence[Rows], shape: TreeShape, lead: int | None, costs: Costs, show: bool
+) -> list[Choice]:
+    """Every way to run, the fastest first."""
+    pairs = [Pair(file.target, file.draft, file.ids) for file in files]
+    versions = [each for rule in rules for each in versions_of(rule, shape, lead)]
+    shapes = shapes_within(shape)
+    with Progress(console=options.err, transient=True, disable=not show or not options.err.is_terminal) as progress:
+        task = progress.add_task("choosing", total=len(versions) * len(shapes))
+        found = []
+        for choice in choices(versions, pairs, shapes, costs):
+            found.append(choice)
+            progress.advance(task)
+    return sorted(found, key=lambda choice: choice.speed, reverse=True)
+
+
+def report_pools(pools: Sequence[Pool], title: str) -> None:
+    """Closed forms side by side."""
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
+    columns = ("rows", "m", "n", "Rheo", "bound", "RRSw", "top-K", "optimum", "gap Rheo", "gap RRSw", "D.3 gain")
+    for name in columns:
+        table.add_column(name, justify="left" if name == "rows" else "right")
+    shown = ""
+    for each in pools:
+        table.add_row(each.rows if each.rows != shown else "", *each.cells())
+        shown = each.rows
+    options.out.print(
+        f"Acceptance of one pool, {title} (Theorem 3, Eq. (18), the optimum of the pool; exact):", highlight=False
+    )
+    options.out.print(table)
+
+
+def report_sweeps(swept: Sequence[Sweep], shape: TreeShape) -> None:
+    """tau by m, a line for each file and temperature, and the mean over files."""
+    versions = list(dict.fromkeys(label(each.method) for each in swept))
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column("rows")
+    table.add_column("T", justify="right")
+    for name in versions:
+        table.add_column(name, justify="right")
+    files = list(dict.fromkeys(each.rows for each in swept))
+    levels = list(dict.fromkeys(each.temperature for each in swept))
+    for name in [*files, *(["mean"] if len(files) > 1 else [])]:
+        for level in levels:
+            values = [sweep_mean(swept, version, level, None if name == "mean" else name) for version in versions]
+            best = max(values)
+            cells = [f"[bold]{value:.4f}[/]" if value == best else f"{value:.4f}" for value in values]
+            table.add_row(name if level == levels[0] else "", f"{level:g}", *cells)
+    options.out.print(
+        f"\ntau of the whole tree (width {shape.width}, depth {shape.depth}, budget {shape.budget}), the target's own "
+        "token included; exact, ideal coins; m = K is the plain top-K pool:",
+        highlight=False,
+    )
+    options.out.print(table)
+
+
+def report_choices(best: Sequence[Choice], costs: Costs, most: int = 10) -> None:
+    """The best ways to run."""
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
+    for name in ("method", "depth", "budget", "tau", "cost of a cycle", "tokens a unit of time"):
+        table.add_column(name, justify="left" if name == "method" else "right")
+    for each in best[:most]:
+        table.add_row(
+            label(each.method),
+            str(each.shape.depth),
+            str(each.shape.budget),
+            f"{float(each.acceptance_length):.4f}",
+            f"{costs.cycle(each.shape):g}",
+            f"{each.speed:.4f}",
+        )
+    options.out.print(
+        f"\nTokens a unit of time at draft step {costs.draft:g}, verify step {costs.verify:g}, node {costs.node:g} "
+        f"(tau averaged over the rows; best {min(most, len(best))} of {len(best)} ways to run):",
+        highlight=False,
+    )
+    options.out.print(table)
+
+
+def _choice(each: Choice) -> dict[str, Any]:
+    return {
+        "method": label(each.method),
+        "lead": each.method.lead if isinstance(each.method, TreeMethod) else None,
+        "depth": each.shape.depth,
+        "budget": each.shape.budget,
+        "width": each.shape.width,
+        "acceptance_length": number(each.acceptance_length),
+        "tokens_per_time": each.speed,
+    }

@@ -1,0 +1,158 @@
+"""What `rheo-exact rates` shows: lines of closed forms, points of a sweep, and the plot of both figures' shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from exact.arithmetic import fraction
+from exact.cycle_law import exact_pair
+from exact.document import number
+from exact.plugins import label
+from exact.rows_file import Rows
+from rheo_core import InvalidInput, Method, Pair, TreeMethod, TreeShape, rates
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Closed forms of one pool."""
+
+    rows: str
+    m: int
+    n: int
+    rheo: Fraction
+    bound: Fraction
+    rrsw: Fraction
+    top_k: Fraction
+    optimum: Fraction
+    gain: Fraction
+
+    def cells(self) -> list[str]:
+        """The line of the table."""
+        values = (self.rheo, self.bound, self.rrsw, self.top_k, self.optimum)
+        gaps = (self.optimum - self.rheo, self.optimum - self.rrsw, self.gain)
+        return [str(self.m), str(self.n), *(shown(value) for value in (*values, *gaps))]
+
+    def document(self) -> dict[str, Any]:
+        """The line with exact numbers."""
+        return {
+            "rows": self.rows,
+            "m": self.m,
+            "n": self.n,
+            "rheo": number(self.rheo),
+            "rheo_bound": number(self.bound),
+            "rrsw": number(self.rrsw),
+            "top_k": number(self.top_k),
+            "optimum": number(self.optimum),
+            "gap_rheo": number(self.optimum - self.rheo),
+            "gap_rrsw": number(self.optimum - self.rrsw),
+            "approximate_gain": number(self.gain),
+        }
+
+
+def shown(value: Fraction) -> str:
+    """A short exact number as it is, a long one to six digits."""
+    text = str(value)
+    return text if len(text) <= 9 else f"{float(value):.6f}"
+
+
+def pool_line(name: str, p: Any, q: Any, m: int, n: int, ids: Sequence[int] | None = None) -> Pool:
+    """Every closed form for one p, q, m, n."""
+    functions = (
+        rates.rheo_rate,
+        rates.rheo_bound,
+        rates.rrsw_rate,
+        rates.topk_rate,
+        rates.optimal_rate,
+        rates.approximate_gain,
+    )
+    return Pool(name, m, n, *(fraction(function(p, q, m, n, ids=ids)) for function in functions))
+
+
+def pools_of(file: Rows, width: int, lead: int | None, n: int | None) -> Iterator[Pool]:
+    """Closed forms at the empty prefix of a file: every m up to K (or the given one), n = K (or the given one)."""
+    pair = exact_pair(Pair(file.target, file.draft, file.ids))
+    p, q = pair.p(()), pair.q(())
+    if lead is not None and lead > width:
+        raise InvalidInput("lead", lead, f"0 to the width K = {width}")
+    size = min(width, len(q.score)) if n is None else n
+    for m in range(width + 1) if lead is None else [lead]:
+        yield pool_line(file.name, p, q, m, size, file.ids)
+
+
+def rationals(text: str, name: str) -> list[Fraction]:
+    """Numbers or a/b, joined by commas, as exact rationals."""
+    try:
+        return [Fraction(part.strip()) for part in text.split(",")]
+    except (ValueError, ZeroDivisionError):
+        raise InvalidInput(name, text, "numbers or a/b joined by commas") from None
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """tau of one method on one file at one temperature."""
+
+    method: Method
+    rows: str
+    temperature: float
+    acceptance_length: Fraction
+
+    @property
+    def lead(self) -> int | None:
+        """m, where the method has one."""
+        return self.method.lead if isinstance(self.method, TreeMethod) else None
+
+    def document(self) -> dict[str, Any]:
+        """The point with its exact number."""
+        return {
+            "method": label(self.method),
+            "rows": self.rows,
+            "lead": self.lead,
+            "temperature": self.temperature,
+            "acceptance_length": number(self.acceptance_length),
+        }
+
+
+def sweep_mean(swept: Sequence[Sweep], version: str, temperature: float, rows: str | None) -> float:
+    """tau of one version at one temperature: on one file, or the mean over all."""
+    values = [
+        each.acceptance_length
+        for each in swept
+        if label(each.method) == version and each.temperature == temperature and rows in (None, each.rows)
+    ]
+    return float(sum(values, Fraction(0)) / len(values))
+
+
+def draw(swept: Sequence[Sweep], shape: TreeShape, path: Path) -> None:
+    """tau against m (a curve for each file, highest temperature) and against temperature (the mean over files)."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    by_lead, by_temperature = figure.subplots(1, 2)
+    levels = sorted({each.temperature for each in swept})
+    leads = [each for each in swept if each.lead is not None and each.temperature == levels[-1]]
+    for name, rows in dict.fromkeys((each.method.name, each.rows) for each in leads):
+        points = sorted(
+            (each.lead, float(each.acceptance_length))
+            for each in leads
+            if (each.method.name, each.rows) == (name, rows) and each.lead is not None
+        )
+        by_lead.plot(*zip(*points, strict=True), marker="o", label=f"{name}, {rows}")
+    for version in dict.fromkeys(label(each.method) for each in swept):
+        by_temperature.plot(
+            levels, [sweep_mean(swept, version, level, None) for level in levels], marker="o", label=version
+        )
+    size = f"K={shape.width}, D={shape.depth}, R={shape.budget}"
+    for axes, name, title in (
+        (by_lead, "m", f"Acceptance length against m (T={levels[-1]:g}, {size})"),
+        (by_temperature, "temperature", f"Acceptance length against temperature ({size})"),
+    ):
+        axes.set(xlabel=name, ylabel="acceptance length", title=title)
+        axes.legend(fontsize=7)
+    try:
+        figure.savefig(path)
+    except (OSError, ValueError) as error:
+        raise InvalidInput("plot", str(path), f"a file that can be written, .png, .svg or .pdf ({error})") from None
