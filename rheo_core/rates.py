@@ -52,7 +52,7 @@ def rheo_rate(p: RowLike, q: RowLike | DraftRow, m: int, n: int, *, ids: Sequenc
     target ids; 1 <= n <= draft V, m >= 0. Where Z = 0, p = q~ and r counts as 0.
 
     >>> from fractions import Fraction as F
-    >>> rheo_rate([F(1, 2), F(1, 5), F(3, 10)], [F(1, 2), F(3, 10), F(1, 5)], m=1, n=2)
+    >>> rheo_rate([F(1, 2), F(3, 10), F(1, 5)], [F(7, 10), F(1, 5), F(1, 10)], m=0, n=1)
     Fraction(4, 5)
     """
     pool = _pool(p, q, m, n, ids)
