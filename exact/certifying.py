@@ -17,7 +17,7 @@ from exact.arithmetic import fraction
 from exact.catalogue import methods
 from exact.certificate import Certificate
 from exact.classes import TreeClass, classes
-from exact.counterexample import Counterexample
+from exact.counterexample import Counterexample, table
 from exact.cycle_law import Comparison, Emitted, acceptance_by_depth, compare, cycle_law, exact_pair, text_law
 from exact.document import classes_digest, parts
 from exact.every_target import Drafting, EveryTarget, check_drafting, every_target
@@ -112,9 +112,9 @@ class Study:
             classes_digest=None if found is None else classes_digest(found),
             emitted={tokens: fraction(weight) for tokens, weight in emitted.items()},
             text={tokens: fraction(weight) for tokens, weight in text.items()},
-            target=self.exact.p,
-            target_rows=self.given.target_rows(),
-            draft_rows=self.given.draft_rows(lead or 0),
+            target=self.given.p,
+            target_rows=table(self.given.target_rows()),
+            draft_rows=table(self.given.draft_rows(lead or 0)),
         )
 
     def _every_target(
@@ -183,5 +183,5 @@ def _counterexample(
     if compared.wrong is None:
         return None
     sequence, got, right = compared.wrong
-    targets, drafts = pair.target_rows(), pair.draft_rows(lead or 0)
+    targets, drafts = table(pair.target_rows()), table(pair.draft_rows(lead or 0))
     return Counterexample(targets, drafts, shape, lead, sequence, fraction(got), fraction(right), name)

@@ -11,10 +11,20 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from exact.arithmetic import fraction
 from rheo_core import TreeShape
 
 Table = Mapping[tuple[int, ...], tuple[Any, ...]]
 """Rows by prefix; the key "*" does not occur: every prefix that was read is listed."""
+
+
+def table(rows: Mapping[tuple[int, ...], tuple[Any, ...]]) -> Table:
+    """Rows as they are kept: rationals as `Fraction`, whatever made them; floats as they are."""
+    return {prefix: _row(row) for prefix, row in rows.items()}
+
+
+def _row(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(_row(x) if isinstance(x, tuple) else x if isinstance(x, float) else fraction(x) for x in row)
 
 
 @dataclass(frozen=True)

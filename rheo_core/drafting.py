@@ -43,14 +43,15 @@ def _expanded(drafter: Drafter, prefix: Prefix, shape: TreeShape, chooser: Choos
     """U level by level, each level from left to right."""
     nodes = Nodes()
     frontier = [ROOT]
-    for _ in range(shape.depth):
+    for depth in range(1, shape.depth + 1):
         level: list[int] = []
         for parent in frontier:  # in rank order, so that a level stands from left to right
             pool = drafter.pool(prefix + nodes.tokens_to(parent))
             sampled = None if pool.tail is None else chooser.index(pool.tail, at=tail_address(nodes.path(parent)))
             level += [_add(nodes, drafter, parent, slot) for slot in pool.slots(sampled)]
-        best = rank([nodes.score[node] for node in level])[: shape.width]
-        frontier = [level[position] for position in best]
+        if depth < shape.depth:
+            best = rank([nodes.score[node] for node in level])[: shape.width]
+            frontier = [level[position] for position in best]
     return nodes
 
 
@@ -156,7 +157,7 @@ class Growth:
                 self._push(node, slot, kind, draft_id, score)
             return
         proxy = pool.proxy_score()
-        least = pool.row.score[pool.row.order[pool.m]]
+        least = pool.score[pool.row.order[pool.m]]
         if proxy < least:
             raise NotGrowable("proxy", proxy, f"at least q(x_(m+1)) = {least} for growth (Lemma 4; else: layered)")
         self._push(node, pool.m, SAMPLED, ROOT, proxy)

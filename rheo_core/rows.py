@@ -134,6 +134,10 @@ class Pair:
         self._q: dict[Prefix, DraftRow] = {}
         self._sizes: dict[str, tuple[int, Prefix]] = {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What was read is left behind when a pair is sent to another process."""
+        return Pair, (self._target, self._draft, self.ids)
+
     def p(self, prefix: Prefix) -> Row:
         """The target law [V] at `prefix`."""
         if prefix not in self._p:

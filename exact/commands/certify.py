@@ -6,7 +6,7 @@ Table 1's rows; it ends with 0 iff every verdict is the one that its label claim
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,8 +18,10 @@ from exact import table1
 from exact.certificate import Certificate
 from exact.certifying import Study
 from exact.commands import options
+from exact.executors import in_order, pack, processes, unpack
 from exact.plugins import label, load_method, own_errors, with_lead
-from rheo_core import DEFAULT_SUPPORT, Method, TreeShape, methods
+from exact.rows_file import Rows
+from rheo_core import DEFAULT_SUPPORT, Method, TreeMethod, TreeShape, methods
 
 COLUMNS: dict[str, Literal["left", "right"]] = {
     "rows": "left",
@@ -35,12 +37,11 @@ MARKS = {True: "proved", False: "[red]refuted[/]", None: "-"}
 
 
 @dataclass(frozen=True)
-class Case:
-    """One certification to run."""
+class Job:
+    """Methods that share their draft trees, on one set of rows (None: Table 1's); the numbers keep the order."""
 
-    method: Method
-    where: str
-    study: Study
+    methods: tuple[tuple[int, Method], ...]
+    rows: Rows | None
     shape: TreeShape
 
 
@@ -73,6 +74,7 @@ def command(
     arithmetic: options.Arithmetic = "rational",
     as_json: options.AsJson = False,
     save: options.Save = None,
+    workers: options.Workers = 0,
 ) -> int:
     """Certify methods as lossless on given rows, or refute them with a counterexample.
 
@@ -82,12 +84,10 @@ def command(
     shape = options.shape_of(width, depth, budget)
     rules = [with_lead(load_method(name), lead) for name in chosen] or default_methods(lead)
     files = options.rows_of(rows, temperature, support, arithmetic)
-    studies = [(each.name, Study(each.target, each.draft, each.ids)) for each in files]
-    cases = [Case(rule, name, study, shape) for name, study in studies for rule in rules]
     labelled = not chosen and rows is None
-    controls = wrong_proxies() if labelled else []
-    results = list(run(cases, show=not as_json))
-    refuted = list(run(controls, show=False))
+    jobs = [job for each in files for job in jobs_on(each, rules, shape)]
+    results = run(jobs, workers or (2 if labelled else 1), show=not as_json)
+    refuted = run(jobs_on(None, wrong_proxies(), table1.SHAPE), 1, show=False) if labelled else []
     if not as_json:
         report(results, shape)
         if refuted:
@@ -105,26 +105,47 @@ def default_methods(lead: int | None) -> list[Method]:
     return [methods["top-k"], *rheo, with_lead(methods["rheo-rrsw"], lead)]
 
 
-def wrong_proxies() -> list[Case]:
-    """The two wrong proxies of the paper on Table 1's rows."""
-    study = Study(table1.target, table1.draft)
-    return [Case(methods[name], "Table 1", study, table1.SHAPE) for name in ("rheo-adhoc", "rheo-raw")]
+def wrong_proxies() -> list[Method]:
+    """The two wrong proxies of the paper."""
+    return [methods["rheo-adhoc"], methods["rheo-raw"]]
 
 
-def run(cases: list[Case], show: bool) -> Iterator[Result]:
-    """Certify each case, with a progress bar on stderr."""
-    with Progress(console=options.err, transient=True, disable=not show or not options.err.is_terminal) as progress:
-        task = progress.add_task("certifying", total=len(cases))
-        for case in cases:
-            progress.update(task, description=f"{label(case.method)} on {case.where}")
-            yield Result(label(case.method), case.where, certify_case(case))
-            progress.advance(task)
+def jobs_on(rows: Rows | None, rules: list[Method], shape: TreeShape) -> list[Job]:
+    """The methods on one set of rows, those with the same draft trees together."""
+    alike: dict[Hashable, list[tuple[int, Method]]] = {}
+    for number, rule in enumerate(rules):
+        trees = (rule.leads(shape), id(rule.proxy), rule.construction) if isinstance(rule, TreeMethod) else number
+        alike.setdefault(trees, []).append((number, rule))
+    return [Job(tuple(group), rows, shape) for group in alike.values()]
 
 
-def certify_case(case: Case) -> Certificate:
-    """Certify one case; an exception inside a user's own rule becomes one line that names it."""
-    with own_errors(case.method):
-        return case.study.certify(case.method, case.shape)
+def run(jobs: list[Job], workers: int, show: bool) -> list[Result]:
+    """Certify each job, with a progress bar on stderr; results by rows, then in the order of the methods."""
+    found: list[tuple[int, int, Result]] = []
+    first = {job.rows.name if job.rows else "Table 1": number for number, job in reversed(list(enumerate(jobs)))}
+    with (
+        Progress(console=options.err, transient=True, disable=not show or not options.err.is_terminal) as progress,
+        processes(workers if len(jobs) > 1 else 1) as executor,
+    ):
+        task = progress.add_task("certifying", total=sum(len(job.methods) for job in jobs))
+        sent = [pack(job) if executor else job for job in jobs]
+        for results in in_order(certify_job, sent, executor):
+            found += [(first[each.rows], number, each) for number, each in results]
+            progress.update(task, advance=len(results), description=f"{results[-1][1].label} on {results[-1][1].rows}")
+    return [each for _, _, each in sorted(found, key=lambda item: item[:2])]
+
+
+def certify_job(job: Job | bytes) -> list[tuple[int, Result]]:
+    """Certify the methods of one job; an exception inside a user's own rule becomes one line that names it."""
+    todo: Job = unpack(job) if isinstance(job, bytes) else job
+    rows = todo.rows
+    study = Study(rows.target, rows.draft, rows.ids) if rows else Study(table1.target, table1.draft)
+    results = []
+    for number, method in todo.methods:
+        with own_errors(method):
+            certificate = study.certify(method, todo.shape)
+        results.append((number, Result(label(method), rows.name if rows else "Table 1", certificate)))
+    return results
 
 
 def exit_code(results: list[Result]) -> int:

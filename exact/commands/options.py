@@ -53,7 +53,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdou
 Save = Annotated[Path | None, typer.Option("--save", help="Write the JSON document to FILE.", metavar="FILE")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Draw to FILE (extra `plot`).", metavar="FILE")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.")]
-Workers = Annotated[int, typer.Option("--workers", help="Processes.")]
+Workers = Annotated[int, typer.Option("--workers", help="Processes; 0: as many as pay.")]
 
 
 def rows_of(
