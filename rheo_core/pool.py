@@ -12,6 +12,8 @@ from fractions import Fraction
 from numbers import Rational
 from typing import Any
 
+import numpy as np
+
 from rheo_core.errors import InvalidInput
 from rheo_core.laws import Row
 from rheo_core.proxies import Proxy
@@ -34,6 +36,8 @@ class Pool:
         self.width = width
         self.m = m
         self.proxy = proxy
+        best = row.score[row.order[0]]  # a float law may hold 1 + eps; as a score it would rise along a path
+        self.score = row.score if best <= 1 else np.minimum(row.score, 1)
         self.leads: list[int] = row.order[: min(m, width)].tolist()
         self.tail: Row | None = row.tail(self.leads) if m < width else None
         if self.tail is not None:
@@ -43,7 +47,7 @@ class Pool:
     def lead_slots(self) -> Iterator[Slot]:
         """Top-m tokens with their draft probabilities."""
         for slot, token in enumerate(self.leads):
-            yield slot, LEAD, token, self.row.score[token]
+            yield slot, LEAD, token, self.score[token]
 
     def sampled_slot(self, token: int) -> Slot:
         """Y in its slot with its proxy score."""
@@ -54,7 +58,7 @@ class Pool:
 
         Outside [0, 1] it is refused.
         """
-        score = self.row.score
+        score = self.score
         value = self.proxy(score, self.row.order, self.m, token)
         if not 0 <= value <= 1:
             raise InvalidInput("proxy", value, "a score in [0, 1] (above 1 a child would outrank its parent)")
@@ -69,7 +73,7 @@ class Pool:
             if slot == self.width:
                 return
             if token != sampled:
-                yield slot, FILL, token, self.row.score[token]
+                yield slot, FILL, token, self.score[token]
                 slot += 1
 
     def slots(self, sampled: int | None) -> list[Slot]:

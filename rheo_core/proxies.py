@@ -52,9 +52,10 @@ class Constant:
 def _tail_mass(score: Row, order: Row, m: int, sampled: int) -> Any:
     """z = sum of q(x_i) over i > m, summed over the tail (1 - sum over the lead can fall below q(x_{m+1})).
 
-    Added up in the order of the ids, so that a device needs no full sort to get the same number.
+    Added up in the order of the ids, so that a device needs no full sort to get the same number. Never above 1, where
+    a sum of rounded entries can come out if m = 0.
     """
-    return total(zeroed(score, order[:m]))
+    return min(total(zeroed(score, order[:m])), 1)
 
 
 def _rheo(score: Row, order: Row, m: int, sampled: int) -> Any:
