@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
 
 import torch
 from torch import Tensor
@@ -72,6 +71,14 @@ class Parts:
     row: Callable[[Tree, int], int] = own_row
     tail: Callable[[Drafted, int, int, Tensor | None], Tensor] = tail_below
     kept: Callable[[Sequence[int]], list[int]] = root_and_path
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One forward of the target over a tree: logits [1 + R, V], root token first, and the features of the same rows."""
+
+    logits: Tensor
+    features: Tensor
 
 
 @dataclass(frozen=True)
@@ -173,26 +180,57 @@ class Engine:
     def cycle(self, session: Session, draws: Draws) -> EngineCycle:
         """Draft below the session's text, verify, and append the emitted tokens."""
         started = time.perf_counter()
-        self._catch_up(session)
-        text = torch.tensor(session.tokens, device=self.target.device)
-        drafted = self._drafted(session, text, draws)
+        drafted = self.draft_tree(session, draws)
         tree = drafted.tree
         middle = time.perf_counter()
-        logits, features = self._forward(session, text, drafted)
-        past = len(text) - 1
+        tokens, path = self.commit(session, drafted, self.score(session, drafted), draws)
+        return EngineCycle(tokens, len(path), tree, middle - started, time.perf_counter() - middle)
+
+    def draft_tree(self, session: Session, draws: Draws) -> Drafted:
+        """First step of a cycle: the draft tree below the session's text."""
+        self._catch_up(session)
+        return layered(
+            _Expander(self, session),
+            self.shape,
+            self.lead,
+            self.parts.proxy,
+            draws,
+            cycle=session.cycles,
+            ids=self.draft.ids,
+            order=self.parts.order,
+        )
+
+    def score(self, session: Session, drafted: Drafted) -> Scored:
+        """Second step: the target's logits after the text and after every node, in one forward."""
+        past = len(session.tokens) - 1
+        nodes = drafted.nodes
+        last = torch.tensor(session.tokens[-1:], device=self.target.device)
+        positions = past + torch.cat([nodes.depth.new_zeros(1), self.parts.positions(nodes)])
+        tree = self.parts.visible(nodes)
+        visible = torch.cat([tree.new_ones(len(tree), past), tree], dim=-1)
+        tokens = torch.cat([last, drafted.target_ids])
+        return Scored(*self.target(tokens, positions, visible, session.cache, features=self.draft.features))
+
+    def commit(
+        self, session: Session, drafted: Drafted, scored: Scored, draws: Draws
+    ) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Third step: verify, keep the accepted path's states, append; emitted tokens and accepted nodes."""
+        tree = drafted.tree
 
         def law(node: int) -> Tensor:
             row = self.parts.row(tree, node)
-            return self.processing.law(logits[row : row + 1])[0]
+            return self.processing.law(scored.logits[row : row + 1])[0]
 
-        tail = partial(self._tail, drafted)
+        def tail(node: int) -> Tensor:
+            return self.parts.tail(drafted, node, self.target.vocabulary, self.draft.ids)
+
         tokens, path = descend(tree, law, tail, self.parts.verify, self.lead, draws, session.cycles)
-        rows = torch.tensor(self.parts.kept(path), device=text.device)
-        session.cache.keep(past, rows)
-        session.features = features[rows] if self.draft.features else features
+        rows = torch.tensor(self.parts.kept(path), device=self.target.device)
+        session.cache.keep(len(session.tokens) - 1, rows)
+        session.features = scored.features[rows] if self.draft.features else scored.features
         session.tokens += tokens
         session.cycles += 1
-        return EngineCycle(tokens, len(path), tree, middle - started, time.perf_counter() - middle)
+        return tokens, path
 
     def cycles(self, session: Session, length: int, draws: Draws, end: Collection[int] = ()) -> Iterator[EngineCycle]:
         """Cycles until `length` tokens are emitted or one of the `end` ids is; each cycle's tokens are cut there."""
@@ -214,32 +252,6 @@ class Engine:
         """Text after `prompt`: until `length` tokens are emitted or one of the `end` ids is, which is then the last."""
         cycles = tuple(self.cycles(self.start(prompt), length, draws, end))
         return Generation(tuple(token for cycle in cycles for token in cycle.tokens), cycles)
-
-    def _drafted(self, session: Session, text: Tensor, draws: Draws) -> Drafted:
-        expander = _Expander(self, session, text)
-        return layered(
-            expander,
-            self.shape,
-            self.lead,
-            self.parts.proxy,
-            draws,
-            cycle=session.cycles,
-            ids=self.draft.ids,
-            order=self.parts.order,
-        )
-
-    def _forward(self, session: Session, text: Tensor, drafted: Drafted) -> tuple[Tensor, Tensor]:
-        """Logits [1 + R, V] after the text's last token and after every node: one forward."""
-        past = len(text) - 1
-        nodes = drafted.nodes
-        tokens = torch.cat([text[-1:], drafted.target_ids])
-        positions = past + torch.cat([nodes.depth.new_zeros(1), self.parts.positions(nodes)])
-        tree = self.parts.visible(nodes)
-        visible = torch.cat([tree.new_ones(len(tree), past), tree], dim=-1)
-        return self.target(tokens, positions, visible, session.cache, features=self.draft.features)
-
-    def _tail(self, drafted: Drafted, node: int) -> Tensor:
-        return self.parts.tail(drafted, node, self.target.vocabulary, self.draft.ids)
 
     def _catch_up(self, session: Session) -> None:
         """Bring the target's cache to the whole text but its last token."""
@@ -269,14 +281,14 @@ class Engine:
 class _Expander:
     """A draft session as the drafting loop sees it: rows instead of logits, draft ids mapped to target ids."""
 
-    def __init__(self, engine: Engine, session: Session, text: Tensor) -> None:
+    def __init__(self, engine: Engine, session: Session) -> None:
         self.engine = engine
         self.session = session
-        self.text = text
 
     def root(self) -> DraftRows:
         """The row at the text's end."""
-        return self._rows(self.session.draft.root(self.text, self.session.features))
+        text = torch.tensor(self.session.tokens, device=self.engine.target.device)
+        return self._rows(self.session.draft.root(text, self.session.features))
 
     def expand(self, tokens: Tensor, parents: Tensor) -> DraftRows:
         """The rows below one level of nodes."""

@@ -7,15 +7,19 @@ they are merged between cycles; nothing else is assumed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from fractions import Fraction
+from functools import partial
+from typing import Any
 
 from torch import Tensor
 
-from exact.outcomes import law
+from exact.arithmetic import ONE, ZERO, fraction
+from exact.outcomes import outcomes
 from gpu_runner.cache import TreeCache
+from gpu_runner.drafting import Drafted
 from gpu_runner.draws import FromChooser
-from gpu_runner.engine import Engine, Session
+from gpu_runner.engine import Engine, Scored, Session
 from gpu_runner.models import CausalModel
 from rheo_core import Chooser
 
@@ -28,37 +32,42 @@ def engine_law(engine: Engine, prompt: Sequence[int], length: int) -> Law:
     Probabilities are taken as the exact values of the floats that the engine computed, so the law differs from the
     target's by rounding where the engine is lossless.
     """
+    enough = len(prompt) + length
     finished: Law = {}
-    under_way: dict[Hashable, tuple[Session, Fraction]] = {(): (engine.start(prompt), Fraction(1))}
+    start = engine.start(prompt)
+    under_way: dict[Hashable, tuple[Session, Any]] = {start.key(): (start, ONE)}
     while under_way:
-        later: dict[Hashable, tuple[Session, Fraction]] = {}
+        later: dict[Hashable, tuple[Session, Any]] = {}
         for session, mass in under_way.values():
-            reached: dict[Hashable, Session] = {}
-            for key, weight in law(_cycle(engine, session, len(prompt) + length, reached)).items():
-                after = reached[key]
-                if len(after.tokens) >= len(prompt) + length:
-                    text = tuple(after.tokens[len(prompt) :][:length])
-                    finished[text] = finished.get(text, Fraction(0)) + mass * weight
+            for after, weight in cycle_outcomes(engine, session):
+                if len(after.tokens) >= enough:
+                    text = tuple(after.tokens[len(prompt) : enough])
+                    finished[text] = finished.get(text, ZERO) + mass * weight
                 else:
-                    known = later.get(key, (after, Fraction(0)))
-                    later[key] = (known[0], known[1] + mass * weight)
+                    key = after.key()
+                    known, sofar = later.get(key, (after, ZERO))
+                    later[key] = (known, sofar + mass * weight)
         under_way = later
-    return finished
+    return {text: fraction(mass) for text, mass in finished.items()}
 
 
-def _cycle(
-    engine: Engine, session: Session, enough: int, reached: dict[Hashable, Session]
-) -> Callable[[Chooser], Hashable]:
-    """One cycle from `session` as a program; its result is the key of the session reached."""
+def cycle_outcomes(engine: Engine, session: Session) -> Iterator[tuple[Session, Any]]:
+    """(session afterwards, exact weight) of every outcome of one cycle: every tree, then every verdict on it."""
 
-    def program(chooser: Chooser) -> Hashable:
+    def draft(chooser: Chooser) -> tuple[Session, Drafted]:
         after = session.copy()
-        engine.cycle(after, FromChooser(chooser))
-        key = tuple(after.tokens[:enough]) if len(after.tokens) >= enough else after.key()
-        reached.setdefault(key, after)
-        return key
+        return after, engine.draft_tree(after, FromChooser(chooser))
 
-    return program
+    for (drafting, drafted), drawn in outcomes(draft):
+        scored = engine.score(drafting, drafted)
+        for after, weight in outcomes(partial(_committed, engine, drafting, drafted, scored)):
+            yield after, drawn * weight
+
+
+def _committed(engine: Engine, session: Session, drafted: Drafted, scored: Scored, chooser: Chooser) -> Session:
+    after = session.copy()
+    engine.commit(after, drafted, scored, FromChooser(chooser))
+    return after
 
 
 class Remembering(CausalModel):

@@ -37,10 +37,17 @@ def verify_with_q(parts: Parts) -> Parts:
     return replace(parts, tail=tail)
 
 
-def unmapped_tail(parts: Parts) -> Parts:
-    """The tail law is read by draft ids where target ids are meant."""
-    right = parts.tail
-    return replace(parts, tail=lambda drafted, node, size, ids: right(drafted, node, size, None))
+def shifted_map(parts: Parts) -> Parts:
+    """The tail law is read through an id map that is shifted by one draft id.
+
+    With a sparse support the sampled token then mostly has probability 0 there, which the engine refuses by itself.
+    """
+
+    def tail(drafted: Drafted, node: int, size: int, ids: Tensor | None) -> Tensor:
+        known = torch.arange(size, device=drafted.target_ids.device) if ids is None else ids
+        return drafted.tail(node).dense(size, known.roll(1))[0]
+
+    return replace(parts, tail=tail)
 
 
 def residual_from_p(parts: Parts) -> Parts:
@@ -138,7 +145,7 @@ faults: Mapping[str, Fault] = MappingProxyType(
         fault.__name__.replace("_", "-"): fault
         for fault in (
             verify_with_q,
-            unmapped_tail,
+            shifted_map,
             residual_from_p,
             residual_without_token,
             trust_first,
