@@ -23,7 +23,7 @@ TorchProxy = Callable[[Tensor, Tensor, int, Tensor], Tensor]
 
 
 def _tail_mass(score: Tensor, order: Tensor, m: int, sampled: Tensor) -> Tensor:
-    return total(score.scatter(-1, order[:, :m], 0))
+    return total(score.scatter(-1, order[:, :m], 0)).clamp(max=1)
 
 
 def _rheo(score: Tensor, order: Tensor, m: int, sampled: Tensor) -> Tensor:
