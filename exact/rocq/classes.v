@@ -113,7 +113,133 @@ Lemma children_sized y P d : size P = d -> sized d.+1 (children y P).
 Proof. by move=> sP; apply/allP => v /children_inv[e -> _] /=; rewrite sP. Qed.
 
 Lemma children_uniq y P : uniq (children y P).
-Proof. by apply: (map_uniq (f := @slots R T)); rewrite -map_comp
-  (eq_map (f2 := (fun i => rcons (slots P) i) \o @slot_of R T)); last by [];
-  rewrite map_comp map_inj_uniq ?pool_slots_uniq //; apply: rcons_injr. Qed.
+Proof.
+rewrite map_inj_uniq; last by move=> a b [].
+exact: (map_uniq (pool_slots_uniq vocab blank q s m K proxy (tokens P) (score P) y)).
+Qed.
+
+Lemma draw_pools_avoids B n Ps (k : seq node -> prog T [eqType of node] B) d :
+  sized d Ps -> n \notin Ps -> (forall r, sized d.+1 r -> avoids (n : [eqType of node]) (k r)) ->
+  avoids (n : [eqType of node]) (draw_pools Ps k).
+Proof.
+elim: Ps k => [|P Ps IH] k /=; first by move=> _ _; apply.
+case/andP => /eqP sP sPs; rewrite inE negb_or => /andP[nP nPs] kr.
+have rec y : avoids (n : [eqType of node]) (draw_pools Ps (fun r => k (children y P ++ r))).
+  by apply: IH => // r sr; apply: kr; rewrite all_cat children_sized.
+by case: ifP => _ //=; split=> //; rewrite eq_sym.
+Qed.
+
+Lemma layers_avoids n j last acc d : sized d last -> (size n < d)%N ->
+  avoids (n : [eqType of node]) (layers j last acc).
+Proof.
+elim: j last acc d => [|j IH] last acc d sl nd //=.
+have sb : sized d (best_of rank K last).
+  by apply/allP => v /mem_take; rewrite mem_sort => /(allP sl).
+apply: (draw_pools_avoids sb) => [|r sr]; last by apply: IH sr _; apply: ltnW.
+by apply/negP => /(allP sb) /eqP sn; rewrite sn ltnn in nd.
+Qed.
+
+Lemma draw_pools_once B Ps (k : seq node -> prog T [eqType of node] B) d :
+  sized d Ps -> uniq Ps ->
+  (forall r, sized d.+1 r -> uniq r -> once (k r)) ->
+  (forall n r, size n = d -> sized d.+1 r -> avoids (n : [eqType of node]) (k r)) ->
+  once (draw_pools Ps k).
+Proof.
+move=> sPs uPs kr kav.
+have {}kr r : sized d.+1 r -> uniq r -> {subset map behead r <= Ps} -> once (k r) by move=> *; apply: kr.
+elim: Ps k sPs uPs kr kav => [|P Ps IH] k /=; first by move=> _ _ kr _; apply: kr.
+case/andP => /eqP sP sPs /andP[PPs uPs] kr kav.
+have rec y : once (draw_pools Ps (fun r => k (children y P ++ r))).
+  apply: IH => // [r sr ur rPs|n r sn sr]; last by apply: kav; rewrite // all_cat children_sized.
+  apply: kr; first by rewrite all_cat children_sized.
+    rewrite cat_uniq ur children_uniq andbT /=; apply/hasPn => v vr.
+    apply/negP => /children_inv[e ve _]; move: PPs; rewrite (rPs P) //.
+    by apply/mapP; exists v => //; rewrite ve.
+  move=> Q; rewrite map_cat mem_cat inE => /orP[/mapP[v /children_inv[e -> _] ->]|/rPs ->].
+    by rewrite eqxx.
+  by rewrite orbT.
+case: ifP => [ex|_] //=; split=> // y; apply: (draw_pools_avoids sPs) => // r sr.
+by apply: kav; rewrite // all_cat children_sized.
+Qed.
+
+Lemma layers_once j last acc d : sized d last -> uniq last -> once (layers j last acc).
+Proof.
+elim: j last acc d => [|j IH] last acc d sl ul //=.
+apply: (@draw_pools_once _ _ _ d).
+- by apply/allP => v /mem_take; rewrite mem_sort => /(allP sl).
+- by rewrite take_uniq // sort_uniq.
+- by move=> r sr ur; apply: IH sr ur.
+- by move=> n r sn sr; apply: layers_avoids sr _; rewrite sn.
+Qed.
+
+Lemma layered_once : once layered.
+Proof. by rewrite /tree.layered; apply: (@layers_once D [:: [::]] [::] 0%N). Qed.
+
+Lemma run_draw_pools B draw Ps (k : seq node -> prog T [eqType of node] B) :
+  run draw (draw_pools Ps k)
+  = run draw (k (flatten [seq grown_pool vocab blank q s m K proxy draw P | P <- Ps])).
+Proof.
+elim: Ps k => [|P Ps IH] k //=; case: ifP => ex /=; rewrite IH //.
+by rewrite (children_nil_draw blank proxy None (Some (draw P))) ?ex.
+Qed.
+
+Lemma run_layers draw j i acc :
+  run draw (layers j (level vocab blank q s m K proxy rank draw i) acc)
+  = acc ++ flatten [seq level vocab blank q s m K proxy rank draw d | d <- iota i.+1 j].
+Proof.
+elim: j i acc => [|j IH] i acc /=; first by rewrite cats0.
+by rewrite run_draw_pools (IH i.+1) catA.
+Qed.
+
+(* On given draws the layered program builds the unpruned tree. *)
+Lemma run_layered draw : run draw layered = unpruned draw.
+Proof. exact: (run_layers draw D 0). Qed.
+
+(* The unpruned tree as a random assignment: all draws at once, or one by one. *)
+Theorem layered_assignment f ns (w : node -> T) :
+  {subset reads choices layered <= ns} -> uniq ns -> all expandable ns ->
+  expect weight choices ns (fun draw => f (unpruned draw)) w = mean (law_of layered) f.
+Proof.
+move=> sub uns oks; rewrite -(expect_run weight1 f w layered_once sub uns oks).
+by elim: ns w {sub uns oks} => [|n ns IH] w /=; rewrite ?run_layered //; apply: eq_sum => y; rewrite IH.
+Qed.
+
+(* Growth and expand-and-prune have one law. *)
+Theorem growth_law n f :
+  mean (law_of (grow n [::])) f = mean (law_of layered) (fun U => f (prune rank n U)).
+Proof.
+apply: (same_runs_same_law (f := f) (g := fun U => f (prune rank n U)) weight1 blank
+  (grow_once n [::]) layered_once) => draw.
+by rewrite run_layered growth_is_pruning.
+Qed.
+
+(* ---- the product form ---- *)
+Definition class_weight t : R :=
+  \prod_(v <- t | is_sampled v) tail vocab q s m (tokens (behead v)) (token v).
+
+Lemma class_weight_rcons t v : class_weight (rcons t v) =
+  class_weight t * (if is_sampled v then tail vocab q s m (tokens (behead v)) (token v) else 1).
+Proof. by rewrite /class_weight -cats1 big_cat big_mkcond /= big_cons big_nil /= mulr1. Qed.
+
+Lemma class_weight_grow n kept wt : wt \in law_of (grow n kept) ->
+  wt.1 * class_weight kept = class_weight wt.2.
+Proof.
+elim: n kept wt => [|n IH] kept wt /=; first by rewrite inE => /eqP -> /=; rewrite mul1r.
+case E: growth.next => [v|] /=; last by rewrite inE => /eqP -> /=; rewrite mul1r.
+case: ifP => vs /=; last first.
+  by move/IH => <-; rewrite class_weight_rcons vs mulr1.
+case/flatten_mapP => y _ /mapP[wt' /IH e ->] /=; rewrite -e.
+rewrite class_weight_rcons !with_token_child vs token_with; last by move=> v0; rewrite v0 in vs.
+by rewrite -mulrA mulrC -mulrA.
+Qed.
+
+Lemma grow_prefix n kept wt : wt \in law_of (grow n kept) ->
+  exists ext, wt.2 = kept ++ ext /\ (size ext <= n)%N.
+Proof.
+elim: n kept wt => [|n IH] kept wt /=; first by rewrite inE => /eqP ->; exists [::]; rewrite cats0.
+case E: growth.next => [v|] /=; last by rewrite inE => /eqP ->; exists [::]; rewrite cats0.
+case: ifP => vs /=; last by case/IH => ext [-> se]; exists (v :: ext); rewrite -cat_rcons.
+case/flatten_mapP => y _ /mapP[wt' /IH[ext [e se]] ->] /=.
+by exists (with_token v y :: ext); rewrite e -cat_rcons.
+Qed.
 End Classes.

@@ -139,6 +139,22 @@ have tp : 0 < t v by rewrite lt_neqAle eq_sym tn0.
 by rewrite minr_pmulr // mulr1 mulrCA divff // mulr1.
 Qed.
 
+(* A residual is a law unless there is nothing left, and then the coin accepts. *)
+Lemma residual_law p t y : law p -> law t -> y \in vocab -> t y != 0 ->
+  coin p t y = 1 \/ law (residual p t).
+Proof.
+move=> lp lt yV ty; set f := fun v => Num.max 0 (p v - t v).
+have f0 : {in vocab, forall v, 0 <= f v} by move=> v _; rewrite le_maxr lexx.
+have [z0|zn0] := eqVneq (sum_of vocab f) 0; last by right; apply: normalise_law.
+left; have below v : v \in vocab -> p v <= t v.
+  by move=> vV; have := sum_eq0 f0 z0 vV; rewrite /f => /eqP; rewrite eq_maxl subr_le0.
+have gap0 : {in vocab, forall v, 0 <= t v - p v} by move=> v vV; rewrite subr_ge0 below.
+have gap : sum_of vocab (fun v => t v - p v) = 0.
+  by rewrite sum_sub (law_sum lp) (law_sum lt) subrr.
+have /eqP := sum_eq0 gap0 gap yV; rewrite subr_eq0 => /eqP tp.
+by rewrite /coin -tp divff // minxx.
+Qed.
+
 (* Eq. (6) with values attached: the sampled token is drawn from t and, if accepted,
    is worth g; if rejected the residual r is worth x. The whole is worth p of x as
    soon as x and g agree wherever t has mass. *)
