@@ -1,0 +1,276 @@
+"""The claims about one pool, for every p and q, cell by cell for each V up to a limit.
+
+In a cell an equality is a polynomial that vanishes modulo the one relation between its coordinates, and an inequality a
+polynomial without negative coefficients once Z is written as the sum of the gaps above, or as that of those below.
+Nothing is sampled, except for the witness of a refutation.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from sympy import Eq, Ge
+from sympy.core.relational import Relational
+
+from exact.proofs import enumerated
+from exact.proofs.cells import OPEN_PARTS, Cell, Part, cells
+from exact.proofs.claims import POOL_CLAIMS, Claim
+from exact.proofs.compiled import Order, Rows, Value, compiled, holds
+from exact.proofs.layer import Layer, layer, ordered
+from exact.proofs.proof import Control, Proof, Verdict, Witness
+from exact.proofs.rings import Engine, sign
+from exact.proofs.symbolic import Symbolic
+
+MAX_VOCABULARY = 12
+CONTROL_VOCABULARY = 4
+TRIES = 60
+"""Points of a cell at which a statement that is not proved is tried."""
+
+
+class Cases(Order):
+    """min and max on a cell; where it does not order the two, both ways are taken, one after the other."""
+
+    def __init__(self) -> None:
+        self.script: list[bool] = []
+        self.used = 0
+        self.splits = 0
+
+    def smaller(self, one: Any, other: Any) -> Any:
+        """min, in the case at hand."""
+        return one if self._first_is_less(one, other) else other
+
+    def larger(self, one: Any, other: Any) -> Any:
+        """max, in the case at hand."""
+        return other if self._first_is_less(one, other) else one
+
+    def _first_is_less(self, one: Any, other: Any) -> bool:
+        way = ordered(one, other)
+        if way is not None:
+            return way <= 0
+        self.splits += 1
+        if self.used == len(self.script):
+            self.script.append(True)
+        self.used += 1
+        return self.script[self.used - 1]
+
+    def each(self, value: Callable[[], Any]) -> Iterator[Any]:
+        """The value in every case."""
+        self.script.clear()
+        while True:
+            self.used = 0
+            yield value()
+            while self.script and not self.script[-1]:
+                self.script.pop()
+            if not self.script:
+                return
+            self.script[-1] = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What has become of a statement: cases decided, verdict, a point where its assumptions hold, a witness against it."""
+
+    cases: int = 0
+    verdict: Verdict = "proved"
+    assumptions: Witness | None = None
+    witness: Witness | None = None
+
+    def __add__(self, other: Outcome) -> Outcome:
+        worst = max(self.verdict, other.verdict, key=("proved", "unknown", "refuted").index)
+        return Outcome(
+            self.cases + other.cases, worst, self.assumptions or other.assumptions, self.witness or other.witness
+        )
+
+
+@dataclass
+class Tally:
+    """One statement under way."""
+
+    claim: Claim
+    statement: Relational
+    outcome: Outcome = Outcome()
+    equality: bool = field(init=False)
+    less: Value = field(init=False)
+    more: Value = field(init=False)
+    given: list[tuple[bool, Value, Value]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.equality = isinstance(self.statement, Eq)
+        self.less, self.more = ends(self.statement)
+        self.given = [(isinstance(each, Eq), *ends(each)) for each in self.claim.given]
+
+    def applies(self, rows: Rows) -> bool:
+        """Whether the assumptions hold on the whole cell (in a cell they hold everywhere or nowhere inside)."""
+        for equality, less, more in self.given:
+            way = ordered(more(rows), less(rows))
+            if way is None or (way != 0 if equality else way < 0):
+                return False
+        return True
+
+    def difference(self, rows: Rows) -> Any:
+        """What must vanish, or be non-negative."""
+        return rows.value(self.more) - rows.value(self.less)
+
+    def refute(self, cell: Cell, letter: str, value: int) -> None:
+        """Look for a point of the cell where the statement fails, enumerating what rheo_core does there."""
+        self.outcome += Outcome(verdict="unknown")
+        for p, q in points(cell):
+            if any(q[v] < q[v + 1] for v in range(cell.m, len(q) - 1)):
+                continue  # the proofs need no order of the tokens, but a witness is a pool, whose tokens fall in q
+            rows = enumerated.rows(p, q, cell.m).at(letter, value)
+            if all(holds(each, rows) for each in self.claim.given) and not holds(self.statement, rows):
+                both = " and ".join(str(rows.value(compiled(side))) for side in self.statement.args)
+                found = witness(cell, letter, value, p, q, f"the two sides are {both}")
+                self.outcome += Outcome(verdict="refuted", witness=found)
+                return
+
+
+def ends(statement: Relational) -> tuple[Value, Value]:
+    """The side that is not to be larger, and the other one."""
+    less, more = (statement.rhs, statement.lhs) if isinstance(statement, Ge) else (statement.lhs, statement.rhs)
+    return compiled(less), compiled(more)
+
+
+@dataclass
+class Place:
+    """One cell with what Algorithm 1 does on it, the letters over both forms of Z, and the cases of min and max."""
+
+    layer: Layer
+    below: Rows
+    above: Rows
+    cases: Cases
+
+    @classmethod
+    def of(cls, cell: Cell, engine: Engine) -> Place:
+        """Run Algorithm 1 on a cell."""
+        found, cases = layer(cell, engine), Cases()
+        below, above = found.rows(found.below), found.rows(found.above)
+        below.order = above.order = cases
+        return cls(found, below, above, cases)
+
+
+def decide(tallies: Sequence[Tally], place: Place, letter: str, value: int) -> None:
+    """Decide statements on one cell for one value of their index."""
+    cell = place.layer.cell
+    place.below.at(letter, value)
+    place.above.at(letter, value)
+    for tally in tallies:
+        if tally.outcome.verdict == "refuted" or not tally.applies(place.below):
+            continue
+        held = None if tally.outcome.cases else witness(cell, letter, value, *next(points(cell)), "all assumptions hold")
+        tally.outcome += Outcome(1, assumptions=held)
+        if not _proved(tally, place):
+            tally.refute(cell, letter, value)
+
+
+def _proved(tally: Tally, place: Place) -> bool:
+    if tally.equality:
+        relation = place.layer.above - place.layer.below
+        return all(_vanishes(each, relation) for each in place.cases.each(lambda: tally.difference(place.below)))
+    # Written over the one form of Z or over the other, case by case: in each case the polynomial is the same number.
+    below = [_non_negative(each) for each in place.cases.each(lambda: tally.difference(place.below))]
+    if all(below):
+        return True
+    above = [_non_negative(each) for each in place.cases.each(lambda: tally.difference(place.above))]
+    return all(one or other for one, other in zip(below, above, strict=True))
+
+
+def _vanishes(number: Any, relation: Any) -> bool:
+    top = number.num if isinstance(number, Symbolic) else number
+    if top == 0:
+        return True
+    if isinstance(relation, int) or isinstance(top, int):
+        return False
+    return bool(divmod(top, relation)[1] == 0)
+
+
+def _non_negative(number: Any) -> bool:
+    return sign(number.num if isinstance(number, Symbolic) else number) in (0, 1)
+
+
+def points(cell: Cell) -> Iterator[tuple[list[Fraction], list[Fraction]]]:
+    """Points of a cell: the plainest first, then small integers in every proportion."""
+    size = len(cell.parts)
+    draw = random.Random(size)
+    yield cell.point([1] * size, [1] * size)
+    for most in range(2, TRIES):
+        yield cell.point(*([draw.randint(1, most) for _ in range(size)] for _ in range(2)))
+
+
+def witness(
+    cell: Cell, letter: str, value: int, p: Sequence[Fraction], q: Sequence[Fraction], what: str
+) -> Witness:
+    """A point of a cell as a case that a person can follow."""
+    return Witness({"V": len(p), "m": cell.m, letter: value, "p": list(p), "q~": list(q)}, what)
+
+
+def sweep(
+    claims: Sequence[Claim], control: bool, size: int, m: int, parts: Sequence[Part], engine: Engine
+) -> list[Outcome]:
+    """The claims, or their controls, in all cells of V = `size` tokens and m leads."""
+    tallies = [Tally(claim, claim.control if control else claim.statement) for claim in claims]
+    for cell in cells(size, m, parts):
+        place = Place.of(cell, engine)
+        for letter, first in (("w", 1), ("n", m + 1)):  # every token, or every pool that has the sampled slot
+            chosen = [tally for tally in tallies if tally.claim.over == letter]
+            for value in range(first, size + 1):
+                decide(chosen, place, letter, value)
+    return [tally.outcome for tally in tallies]
+
+
+def prove_pools(
+    claims: Sequence[Claim] = POOL_CLAIMS,
+    limit: int = MAX_VOCABULARY,
+    parts: Sequence[Part] = OPEN_PARTS,
+    engine: Engine = "flint",
+    executor: Executor | None = None,
+    tick: Callable[[], None] = lambda: None,
+) -> list[Proof]:
+    """Each claim for all V up to `limit`, all m < V and n > m, all p and q; `tick` is called after each (V, m)."""
+    started = time.perf_counter()
+    controls = [Outcome()] * len(claims)
+    for size in range(1, min(limit, CONTROL_VOCABULARY) + 1):
+        for m in range(size):
+            found = sweep(claims, True, size, m, OPEN_PARTS, engine)
+            controls = [one if one.verdict == "refuted" else one + other for one, other in zip(controls, found, strict=True)]
+    outcomes = [Outcome()] * len(claims)
+    tasks = [(claims, False, size, m, parts, engine) for size in range(limit, 0, -1) for m in range(size)]
+    for found in _done(executor, tasks):
+        outcomes = [one + other for one, other in zip(outcomes, found, strict=True)]
+        tick()
+    seconds = (time.perf_counter() - started) / len(claims)
+    return [_line(*each, limit, engine, seconds) for each in zip(claims, outcomes, controls, strict=True)]
+
+
+def _done(executor: Executor | None, tasks: Sequence[tuple[Any, ...]]) -> Iterator[list[Outcome]]:
+    if executor is None:
+        for task in reversed(tasks):
+            yield sweep(*task)
+        return
+    pending = [executor.submit(sweep, *task) for task in tasks]  # the largest first
+    for future in reversed(pending):
+        yield future.result()
+
+
+def _line(claim: Claim, outcome: Outcome, control: Outcome, limit: int, engine: Engine, seconds: float) -> Proof:
+    pools = "every token" if claim.over == "w" else "m < n <= V"
+    return Proof(
+        name=claim.name,
+        source=claim.source,
+        statement=claim.text(),
+        latex=claim.latex(),
+        domain=f"V <= {limit}, 0 <= m < V, {pools}; every p, q",
+        method=f"polynomial normal form in each cell ({engine})",
+        verdict=outcome.verdict,
+        cases=outcome.cases,
+        seconds=seconds,
+        assumptions=outcome.assumptions,
+        control=Control(claim.control_text(), control.verdict, control.witness),
+        witness=outcome.witness,
+    )
