@@ -16,7 +16,7 @@ Variables (p q s : seq T -> T -> R) (m K D : nat) (proxy : seq T -> T -> R).
 (* The order in which a node's other candidates are tried. *)
 Variable arrange : seq T -> seq (node R T) -> seq (node R T).
 Notation node := (node R T).
-Implicit Types (u v w P : node) (kept : seq node).
+Implicit Types (u w P : node) (kept : seq node).
 Notation token := (token blank).
 Notation tail := (tail vocab q s m).
 
@@ -64,28 +64,136 @@ elim: cands r => [|u us IH] r /=; first exact: mean_emit.
 by rewrite mean_cat !mean_scale IH.
 Qed.
 
-(* The kept trees that can occur: every node in its parent's pool as it stands, no fill
-   without its sampled sibling, sampled tokens off the lead, no slot twice. *)
-Notation drawn := (drawn blank).
-Notation children := (children vocab blank q s m K proxy).
-Notation expandable := (expandable vocab q s m K).
-Record proper kept : Prop := Proper {
-  kept_uniq : uniq kept;
-  kept_pool : forall v P, v \in kept -> is_child P v -> v \in children (drawn kept P) P;
-  kept_drawn : forall P y, drawn kept P = Some y ->
-    expandable P /\ y \in support vocab q s m (tokens P);
-  kept_leaf : forall v P, v \in kept -> is_child P v -> (P == [::]) || (P \in kept) }.
-
-Lemma local_value kept P depth : proper kept -> mean (verify depth.+1 kept P) g =
+Lemma mean_verify d kept P : mean (verify d.+1 kept P) g =
   let c := tokens P in
-  let value u := mean (verify depth kept u) g in
-  let others := [seq v <- candidates_of kept P | ~~ is_sampled v] in
-  let whole r := sum_of others (fun u => r (token u) * value u)
-    + sum_of vocab (fun v => if v \in map token others then 0 else r v * g (rcons c v)) in
+  let value u := mean (verify d kept u) g in
+  let whole r := reject vocab token (arrange c [seq v <- candidates_of kept P | ~~ is_sampled v]) r
+    value (fun v => g (rcons c v)) in
   if [seq v <- candidates_of kept P | is_sampled v] is u :: _ then
     coin (p c) (tail c) (token u) * value u
     + (1 - coin (p c) (tail c) (token u)) * whole (residual vocab (p c) (tail c))
   else whole (p c).
 Proof.
-Admitted.
+by rewrite /=; case: [seq v <- _ | is_sampled v] => [|u l]; rewrite ?mean_cat ?mean_scale mean_reject.
+Qed.
+
+(* Where nothing is kept, the target's own token comes next. *)
+Lemma verify_leaf d kept P : candidates_of kept P = [::] -> mean (verify d kept P) g = g (tokens P).
+Proof.
+case: d => [|d] no; first by rewrite mean_emit -harmonic.
+rewrite mean_verify no /=; have /perm_nilP -> := arrange_perm (tokens P) [::].
+by rewrite /= -harmonic.
+Qed.
+
+(* ---- adding one node ---- *)
+Definition whole kept P (value : node -> R) r :=
+  let others := [seq v <- candidates_of kept P | ~~ is_sampled v] in
+  sum_of others (fun u => r (token u) * value u)
+  + sum_of vocab (fun v => if v \in map token others then 0 else r v * g (rcons (tokens P) v)).
+
+Lemma reject_whole kept P value r : uniq vocab -> law vocab r ->
+  let others := [seq v <- candidates_of kept P | ~~ is_sampled v] in
+  uniq (map token others) -> all (fun u => token u \in vocab) others ->
+  reject vocab token (arrange (tokens P) others) r value (fun v => g (rcons (tokens P) v))
+  = whole kept P value r.
+Proof.
+move=> uV lr others uo oV; have ap := arrange_perm (tokens P) others.
+rewrite reject_law //; first last.
+- by rewrite (perm_all _ ap).
+- by rewrite (perm_uniq (perm_map token ap)).
+rewrite /whole -/others (sum_perm _ ap); congr (_ + _).
+by apply: eq_sum => v; rewrite (perm_mem (perm_map token ap)).
+Qed.
+
+Lemma candidates_rcons kept w P : candidates_of (rcons kept w) P
+  = if is_child P w then rcons (candidates_of kept P) w else candidates_of kept P.
+Proof. exact: filter_rcons. Qed.
+
+Lemma child_size P v : is_child P v -> size v = (size P).+1.
+Proof. by case: v => //= e Q /eqP ->. Qed.
+
+Lemma reject_texts_in c cands r below below' : {in cands, below =1 below'} ->
+  reject_texts c cands r below = reject_texts c cands r below'.
+Proof.
+elim: cands r => //= u us IH r same; rewrite same ?mem_head //; congr (_ ++ scale _ _).
+by apply: IH => v vs; apply: same; rewrite inE vs orbT.
+Qed.
+
+(* Below the new node's parent nothing changes. *)
+Lemma verify_below d kept w P u : is_child P w -> (size P < size u)%N ->
+  verify d (rcons kept w) u = verify d kept u.
+Proof.
+move=> wP; elim: d u => [|d IH] u Pu //=.
+have nu : is_child u w = false.
+  by apply/negP => /child_size e; move: Pu; rewrite -ltnS -e (child_size wP) ltnn.
+have rec v : v \in candidates_of kept u -> verify d (rcons kept w) v = verify d kept v.
+  by rewrite mem_filter => /andP[/child_size sv _]; apply: IH; rewrite sv ltnW // ltnS.
+rewrite candidates_rcons nu; set others := arrange _ _.
+have reco r : reject_texts (tokens u) others r (verify d (rcons kept w))
+    = reject_texts (tokens u) others r (verify d kept).
+  apply: reject_texts_in => v; rewrite (perm_mem (arrange_perm _ _)) mem_filter => /andP[_].
+  exact: rec.
+case E: [seq v <- _ | is_sampled v] => [|v l]; rewrite !reco // rec //.
+have : v \in v :: l by rewrite mem_head.
+by rewrite -E mem_filter => /andP[].
+Qed.
+
+(* From a change at one parent to the whole tree: averages pass through. *)
+Lemma verify_average (I : Type) (ys : seq I) (wt : I -> R) (new : I -> node) kept Q :
+  sum_of ys wt = 1 -> (forall y, is_child Q (new y)) ->
+  (forall d, sum_of ys (fun y => wt y * mean (verify d.+1 (rcons kept (new y)) Q) g)
+    = mean (verify d.+1 kept Q) g) ->
+  forall d P, sum_of ys (fun y => wt y * mean (verify d (rcons kept (new y)) P) g)
+    = mean (verify d kept P) g.
+Proof.
+move=> wt1 newQ base; elim=> [|d IH] P; first by rewrite sum_mulr wt1 mul1r.
+have [->|PQ] := eqVneq P Q; first exact: base.
+have nc y : candidates_of (rcons kept (new y)) P = candidates_of kept P.
+  rewrite candidates_rcons; case: ifP => //; case: (new y) (newQ y) => //= e S /eqP -> /eqP QP.
+  by rewrite QP eqxx in PQ.
+rewrite mean_verify /=.
+have avg r others : sum_of ys (fun y => wt y * reject vocab token others r
+      (fun u => mean (verify d (rcons kept (new y)) u) g) (fun v => g (rcons (tokens P) v)))
+    = reject vocab token others r (fun u => mean (verify d kept u) g) (fun v => g (rcons (tokens P) v)).
+  by rewrite reject_mean //; apply: eq_reject => u.
+case E: [seq v <- _ | is_sampled v] => [|u l].
+  by rewrite -avg; apply: eq_sum => y; rewrite mean_verify nc E.
+rewrite -avg -IH -!sum_mull -sum_add; apply: eq_sum => y.
+by rewrite mean_verify nc E /= mulrDr !(mulrCA (wt y)).
+Qed.
+
+Section OneNode.
+Variables (kept : seq node) (Q : node).
+Let c := tokens Q.
+Let others := [seq v <- candidates_of kept Q | ~~ is_sampled v].
+Hypotheses (uV : uniq vocab) (others_uniq : uniq (map token others))
+  (others_vocab : all (fun u => token u \in vocab) others).
+
+Lemma filter_child a w : [seq v <- candidates_of (rcons kept w) Q | a v] =
+  if is_child Q w && a w then rcons [seq v <- candidates_of kept Q | a v] w
+  else [seq v <- candidates_of kept Q | a v].
+Proof. by rewrite candidates_rcons; case: is_child => //=; rewrite filter_rcons. Qed.
+
+Lemma value_child d w u : is_child Q w -> u \in candidates_of kept Q ->
+  mean (verify d (rcons kept w) u) g = mean (verify d kept u) g.
+Proof.
+rewrite mem_filter => wQ /andP[/child_size su _].
+by rewrite (verify_below d kept wQ) // su.
+Qed.
+
+Lemma sum_others d w r : is_child Q w ->
+  sum_of others (fun u => r (token u) * mean (verify d (rcons kept w) u) g)
+  = sum_of others (fun u => r (token u) * mean (verify d kept u) g).
+Proof.
+move=> wQ; apply: eq_sum_in => u; rewrite mem_filter => /andP[_ uc]; by rewrite value_child.
+Qed.
+
+Variable fresh : forall w, is_child Q w -> candidates_of (rcons kept w) w = [::].
+
+Lemma value_new d w : is_child Q w -> mean (verify d (rcons kept w) w) g = g (rcons c (token w)).
+Proof.
+move=> wQ; rewrite verify_leaf ?fresh //; congr g.
+by case: w wQ => //= e S /eqP ->; rewrite /tokens /= rev_cons.
+Qed.
+End OneNode.
 End Verification.
