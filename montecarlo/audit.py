@@ -40,15 +40,44 @@ class Function:
 
 
 FUNCTIONS = (
-    Function("target's top-1", "the target's best token is emitted too often", "the target's best token is emitted too seldom"),
+    Function(
+        "target's top-1",
+        "the target's best token is emitted too often",
+        "the target's best token is emitted too seldom",
+    ),
     Function("log p", "likely tokens are emitted too often", "unlikely tokens are emitted too often"),
     Function("rank under p", "low-ranked tokens are emitted too often", "high-ranked tokens are emitted too often"),
-    Function("transform", "tokens late in the target's order are emitted too often", "tokens early in the target's order are emitted too often"),
-    Function("transform, folded", "the ends of the target's order are emitted too often", "the middle of the target's order is emitted too often"),
-    Function("draft's top-1", "the draft's best token is emitted too often", "the draft's best token is emitted too seldom", True),
-    Function("draft's top-K", "the draft's best tokens are emitted too often", "the draft's best tokens are emitted too seldom", True),
-    Function("log q", "tokens likely under the draft are emitted too often", "tokens unlikely under the draft are emitted too often", True),
-    Function("q / (p + q)", "the tokens lean towards the draft's law", "the tokens lean away from the draft's law", True),
+    Function(
+        "transform",
+        "tokens late in the target's order are emitted too often",
+        "tokens early in the target's order are emitted too often",
+    ),
+    Function(
+        "transform, folded",
+        "the ends of the target's order are emitted too often",
+        "the middle of the target's order is emitted too often",
+    ),
+    Function(
+        "draft's top-1",
+        "the draft's best token is emitted too often",
+        "the draft's best token is emitted too seldom",
+        True,
+    ),
+    Function(
+        "draft's top-K",
+        "the draft's best tokens are emitted too often",
+        "the draft's best tokens are emitted too seldom",
+        True,
+    ),
+    Function(
+        "log q",
+        "tokens likely under the draft are emitted too often",
+        "tokens unlikely under the draft are emitted too often",
+        True,
+    ),
+    Function(
+        "q / (p + q)", "the tokens lean towards the draft's law", "the tokens lean away from the draft's law", True
+    ),
     Function("q / p", "the tokens lean towards the draft's law", "", True, True),
 )
 
@@ -128,7 +157,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Report:
-    """What an audit found. `log10_evidence` is the greatest that was ever reached; the bar is -log10 of the alarm rate."""
+    """What an audit found. `log10_evidence` is the greatest ever reached; the bar is -log10 of the alarm rate."""
 
     tokens: int
     with_draft: int
@@ -162,13 +191,13 @@ class Audit:
     def __init__(self, alarm: float = ALARM, seed: int = 0, positions: int = POSITIONS) -> None:
         if not 0 < alarm < 1:
             raise InvalidInput("false-alarm", alarm, "a number between 0 and 1")
-        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        if type(seed) is not int or seed < 0:
             raise InvalidInput("seed", seed, "an int of at least 0")
         self.alarm = alarm
         self.positions = positions
         self._rng = np.random.default_rng([seed, 0xA0D17])
         one_sided = np.array([function.one_sided for function in FUNCTIONS])
-        self._wealth = Wealth(len(FUNCTIONS), positions, one_sided)
+        self._wealth = Wealth(positions, one_sided)
         shape = (positions + 1, len(FUNCTIONS))
         self._excess, self._variance, self._used = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.int64)
         self.tokens = 0
@@ -181,7 +210,7 @@ class Audit:
     def update(self, chunk: Chunk) -> None:
         """Play one chunk of records."""
         possible = (chunk.cell >= 0) & (chunk.p[np.arange(len(chunk)), chunk.cell] > 0)
-        for i in np.flatnonzero(~possible):
+        for i in np.flatnonzero(~possible).tolist():
             self.impossible += 1
             self.first_impossible = self.first_impossible or chunk.where[i]
         v = self._rng.random(len(chunk))
@@ -197,7 +226,7 @@ class Audit:
         self.log_evidence = max(self.log_evidence, float(path.max()))
         over = np.flatnonzero(path >= -math.log(self.alarm))
         if len(over) and self.alarmed_at is None:
-            self.alarmed_at = chunk.where[over[0]]
+            self.alarmed_at = chunk.where[int(over[0])]
 
     def _sum(self, excess: Floats, variance: Floats, stratum: Any, chunk: Chunk) -> None:
         needs = np.array([function.needs_draft for function in FUNCTIONS])

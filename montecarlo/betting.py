@@ -29,44 +29,43 @@ class Wealth:
     initial wealth is put on all tokens, half is spread over the strata.
     """
 
-    def __init__(self, functions: int, strata: int, one_sided: NDArray[np.bool_]) -> None:
-        self.strata = strata
-        playable = np.where(one_sided[:, None], BETS > 0, True)
-        share = playable / playable.sum(axis=1, keepdims=True) / functions
-        weight = np.stack([share / 2] + [share / (2 * strata)] * strata)
+    def __init__(self, strata: int, one_sided: NDArray[np.bool_]) -> None:
+        self._playable = np.where(one_sided[:, None], BETS > 0, True)
         with np.errstate(divide="ignore"):
-            self._log_weight: Floats = np.log(weight)
-        self._playable = playable
-        self._log: Floats = np.zeros(weight.shape)
+            self._share: Floats = np.log(self._playable / self._playable.sum(axis=1, keepdims=True) / len(one_sided))
+        self._log: Floats = np.zeros((strata + 1, *self._share.shape))
+        self._weight = np.log(np.array([0.5] + [0.5 / strata] * strata))
 
     def play(self, excess: Floats, stratum: Ints) -> Floats:
         """Play n tokens with f - E f = `excess` [n, J] in `stratum` [n] (-1: none); log wealth [n] after each."""
         gain = np.log1p(np.where(self._playable, BETS * excess[:, :, None], 0))
-        steps = np.zeros((len(excess), *self._log.shape))
-        steps[:, 0] = gain
-        placed = np.flatnonzero(stratum >= 0)
-        steps[placed, 1 + stratum[placed]] = gain[placed]
-        paths = self._log + np.add.accumulate(steps, axis=0)
-        if len(excess):
-            self._log = paths[-1]
-        return _log_sum(paths + self._log_weight, axis=(1, 2, 3))
+        wealth = np.empty((len(excess), len(self._log)))
+        for number, log in enumerate(self._log):
+            before = _log_sum(log + self._share, axis=(0, 1))
+            here = np.arange(len(excess)) if number == 0 else np.flatnonzero(stratum == number - 1)
+            path = log + np.add.accumulate(gain[here], axis=0)
+            if len(here):
+                self._log[number] = path[-1]
+            known = np.concatenate([before[None], _log_sum(path + self._share, axis=(1, 2))])
+            # Between its own tokens the wealth of a stratum stays what it was.
+            wealth[:, number] = known[np.searchsorted(here, np.arange(len(excess)), side="right")]
+        return _log_sum(wealth + self._weight, axis=(1,))
 
     def by_function(self) -> Floats:
         """Log of the wealth [J] that each function's bets have made of a unit put on it alone."""
-        return self._share(axis=(0, 2))
+        weight = self._weight[:, None, None] + self._share
+        return _log_sum(self._log + weight, axis=(0, 2)) - _log_sum(weight, axis=(0, 2))
 
     def by_stratum(self) -> Floats:
         """Log of the wealth [S + 1] that each stratum's bets have made of a unit; entry 0 is that of all tokens."""
-        return self._share(axis=(1, 2))
-
-    def _share(self, axis: tuple[int, int]) -> Floats:
-        return _log_sum(self._log + self._log_weight, axis) - _log_sum(self._log_weight, axis)
+        return _log_sum(self._log + self._share, axis=(1, 2))
 
 
 def _log_sum(logs: Floats, axis: tuple[int, ...]) -> Floats:
+    if not logs.size:
+        return np.zeros(logs.shape[0])
     top = logs.max(axis=axis, keepdims=True)
-    total: Floats = np.log(np.exp(logs - top).sum(axis=axis)) + np.squeeze(top, axis=axis)
-    return total
+    return np.asarray(np.log(np.exp(logs - top).sum(axis=axis)) + np.squeeze(top, axis=axis))
 
 
 def visible_excess(tokens: int, deviation: float, bar: float, functions: int, miss: float = 0.01) -> float:

@@ -75,7 +75,7 @@ def transform(rows: Batch, ranking: Batch, entry: Ints, v: Floats) -> Floats:
     own = ranking[index, entry][:, None]
     ahead = (ranking > own) | ((ranking == own) & (np.arange(rows.shape[1]) < entry[:, None]))
     mass = rows.sum(axis=1, dtype=np.float64)
-    return ((rows * ahead).sum(axis=1, dtype=np.float64) + v * rows[index, entry]) / mass
+    return np.asarray(((rows * ahead).sum(axis=1, dtype=np.float64) + v * rows[index, entry]) / mass)
 
 
 def equal_cells(values: Floats, cells: int) -> Ints:

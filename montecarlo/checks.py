@@ -7,12 +7,10 @@ What is conditioned on is known before the token's own coins and draws; anything
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exact.cycle_law import acceptance_by_depth, cycle_law
 from montecarlo.cells import SequenceCells, equal_cells, transform
@@ -79,10 +77,10 @@ class Suite:
         # One more cell, of probability 0: tokens that the target forbids.
         self.laws |= {depth_name(depth): np.append(equal, 0) for depth in range(self.shape.depth + 1)}
         if isinstance(self.engine, Simulator) and self.engine.method.leads(self.shape) < self.shape.width:
-            self.laws |= {name: equal for name in (AT_ROOT, BELOW)}
+            self.laws |= dict.fromkeys((AT_ROOT, BELOW), equal)
         expected = expected_acceptance(self.method, self.pair, self.prefix, self.shape)
         if expected is not None:
-            self.laws["acceptance"] = expected
+            self.laws[ACCEPTANCE] = expected
 
     def batch(self) -> int:
         """How many cycles to ask for at once."""
@@ -103,8 +101,8 @@ class Suite:
             for depth in range(1, self.shape.depth + 1):
                 cells = self._sampled_cells(cycles.trees, depth, rng)
                 tables[AT_ROOT if depth == 1 else BELOW] += np.bincount(cells, minlength=TRANSFORM_CELLS)
-        if "acceptance" in self.laws:
-            tables["acceptance"] += np.bincount(cycles.accepted, minlength=self.shape.depth + 1)
+        if ACCEPTANCE in self.laws:
+            tables[ACCEPTANCE] += np.bincount(cycles.accepted, minlength=self.shape.depth + 1)
         return Tally(np.bincount(cycles.emitted, minlength=self.shape.depth + 2), tables)
 
     def _texts(self, cycles: Cycles, runs: Ints) -> Ints:
@@ -144,6 +142,9 @@ class Suite:
 
 AT_ROOT = "sampled token at the root | slot kept"
 BELOW = "sampled token below the root | slot kept"
+ACCEPTANCE = "acceptance"
+INNER = frozenset({AT_ROOT, BELOW, ACCEPTANCE})
+"""Checks of how the method works inside; the others are of the emitted tokens, where a failure is a loss."""
 
 
 def depth_name(depth: int) -> str:

@@ -103,10 +103,10 @@ def draft_cells(draft: Row, target: Row) -> Floats:
     if target.ids is None:
         if draft.ids is None:
             return draft.cells()
-        q = np.zeros(len(target.probs))
+        q: Floats = np.zeros(len(target.probs))
         inside = draft.ids < len(q)
         q[draft.ids[inside]] = draft.probs[inside]
-        return q / (draft.probs.sum() + draft.rest)
+        return np.asarray(q / (draft.probs.sum() + draft.rest))
     if draft.ids is None:
         known = target.ids < len(draft.probs)
         listed = np.where(known, draft.probs[np.where(known, target.ids, 0)], 0)

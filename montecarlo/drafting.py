@@ -22,7 +22,7 @@ T = TypeVar("T", bound=np.generic)
 
 @dataclass(frozen=True)
 class Trees:
-    """Draft trees of B cycles, each [B, n] in rank order with the fields of `rheo_core.Tree`; `code` hashes slot paths."""
+    """Draft trees of B cycles: the fields of `rheo_core.Tree`, each [B, n] in rank order; `code` hashes slot paths."""
 
     token: Ints
     parent: Ints

@@ -24,7 +24,7 @@ LEAST_EXPECTED = 25.0
 """Expected counts below which cells are merged before chi-square and G."""
 
 CONCENTRATIONS = 4.0 ** np.arange(0, 16)
-"""Prior strengths c of the e-process's Dirichlet(c p) mixtures: bets on large deviations first, on ever smaller after."""
+"""Prior strengths c of the e-process's Dirichlet(c p) mixtures: from large deviations to ever smaller ones."""
 
 
 @dataclass(frozen=True)

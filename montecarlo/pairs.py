@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -84,7 +84,8 @@ class TablePair:
 
     def targets(self, prefixes: Ints) -> Batch:
         """Target laws [n, V] at `prefixes` [n, L]."""
-        return self.target[self.state_of(prefixes)]
+        rows: Batch = self.target[self.state_of(prefixes)]
+        return rows
 
     def drafts(self, prefixes: Ints) -> Drafts:
         """Draft rows at `prefixes` [n, L]."""
@@ -95,7 +96,8 @@ class TablePair:
 
     def target_at(self, prefix: Prefix) -> Row:
         """Target law [V] at one prefix."""
-        return self.target[self._state(prefix)]
+        row: Row = self.target[self._state(prefix)]
+        return row
 
     def draft_at(self, prefix: Prefix) -> Row | DraftRow:
         """Draft row at one prefix, in the form in which it was given."""
@@ -143,7 +145,8 @@ class CallablePair:
 
     def target_at(self, prefix: Prefix) -> Row:
         """Target law [V] at one prefix."""
-        return self.targets(_alone(prefix))[0]
+        row: Row = self.targets(_alone(prefix))[0]
+        return row
 
     def draft_at(self, prefix: Prefix) -> Row | DraftRow:
         """Draft row at one prefix."""
@@ -233,7 +236,7 @@ def rows_pair(rows: Rows) -> TablePair:
     if None in rows.contexts:
         keys.append((-1,))
 
-    @lru_cache(maxsize=None)
+    @cache
     def number_of(prefix: Prefix) -> int:
         rows.target(prefix)
         return known.get(prefix, len(keys) - 1)
@@ -294,7 +297,7 @@ def _power_laws(rng: np.random.Generator, shape: tuple[int, int], peak: float) -
 
 def _stepped(rows: Batch, steps: int) -> Batch:
     """Rows rounded to multiples of max / steps."""
-    return np.round(rows / rows.max(axis=1, keepdims=True) * steps)
+    return np.asarray(np.round(rows / rows.max(axis=1, keepdims=True) * steps))
 
 
 def _supported(rows: Batch, support: int) -> Batch:
@@ -307,4 +310,4 @@ def _supported(rows: Batch, support: int) -> Batch:
 
 
 def _normalised(rows: Batch) -> Batch:
-    return rows / rows.sum(axis=1, keepdims=True)
+    return np.asarray(rows / rows.sum(axis=1, keepdims=True))

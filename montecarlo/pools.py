@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.pairs import Batch, BatchedPair, Drafts, Ints, TablePair, scores
-from rheo_core import DraftRow, InvalidInput
+from rheo_core import InvalidInput
 from rheo_core.proxies import Proxy
 from rheo_core.rows import check_map
 from rheo_core.tree import FILL, LEAD, SAMPLED
@@ -71,11 +71,12 @@ class PoolTable:
         return value
 
     def draw(self, rows: Ints, u: Floats) -> Slots:
-        """The pools of parents with table `rows` [n], Y drawn by the numbers `u` [n] (unused where there is no tail)."""
+        """The pools of parents with table `rows` [n], Y drawn by `u` [n] (unused where there is no tail)."""
         top = self.order[rows, : self.slots]
         kind = np.full(top.shape, FILL, dtype=np.int64)
         kind[:, : self.m] = LEAD
-        token, sampled_rows = top.copy(), np.flatnonzero(self.has_tail[rows])
+        has_tail: NDArray[np.bool_] = np.asarray(self.has_tail)[rows]
+        token, sampled_rows = top.copy(), np.flatnonzero(has_tail)
         if len(sampled_rows):
             y = self._sampled(rows[sampled_rows], u[sampled_rows])
             token[sampled_rows] = self._with_sampled(top[sampled_rows], y)
@@ -135,14 +136,15 @@ class PoolTable:
     def tail_transform(self, rows: Ints, token: Ints, v: Floats) -> Floats:
         """Randomised probability integral transform [n] of target ids `token` [n] under q~, by falling score."""
         entry = self._entry(rows, token)
-        return (self._ahead[rows, entry] + v * self.tail[rows, entry]) / self._cumulative[rows, -1]
+        mass: Floats = self._ahead[rows, entry] + v * self.tail[rows, entry]
+        return np.asarray(mass / self._cumulative[rows, -1])
 
     def tail_of(self, rows: Ints, token: Ints) -> Batch:
         """q~ at target ids `token` [n] for table `rows` [n]; the token must lie in the support."""
         return self.tail[rows, self._entry(rows, token)]
 
     def _entry(self, rows: Ints, token: Ints) -> Ints:
-        return (self._places(rows) == token[:, None]).argmax(axis=1)
+        return np.asarray((self._places(rows) == token[:, None]).argmax(axis=1), dtype=np.int64)
 
     def _places(self, rows: Ints) -> Ints:
         """The support [n, w] in target ids."""

@@ -39,7 +39,7 @@ REFUSED: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Row:
-    """A recorded law: `ids` None means every token of the vocabulary in order; `rest` is the mass of all unlisted ones."""
+    """A recorded law: `ids` None means every token in order; `rest` is the mass of all unlisted ones."""
 
     ids: Ints | None
     probs: Floats
@@ -47,8 +47,9 @@ class Row:
 
     def cells(self) -> Floats:
         """Probabilities of the cells: the listed tokens, then the rest where the row is shortened; they sum to 1."""
-        p = self.probs if self.ids is None else np.append(self.probs, self.rest)
-        return p / p.sum()
+        p: Floats = self.probs if self.ids is None else np.append(self.probs, self.rest)
+        law: Floats = p / p.sum()
+        return law
 
     def cell(self, token: int) -> int:
         """The cell of a token; -1 where the row has no room for it."""
@@ -240,9 +241,8 @@ class Writer:
 
     def __init__(self, path: Path | str) -> None:
         file = Path(path)
-        self._stream: IO[str] = (
-            gzip.open(file, "wt", encoding="utf-8") if file.suffix == ".gz" else file.open("w", encoding="utf-8")
-        )
+        opened: IO[Any] = gzip.open(file, "wb") if file.suffix == ".gz" else file.open("wb")  # type: ignore[assignment]  # noqa: SIM115
+        self._stream = opened
 
     def __enter__(self) -> Writer:
         return self
@@ -255,7 +255,7 @@ class Writer:
         record = {"token": int(token), "target": _listed(target)}
         if draft is not None:
             record["draft"] = _listed(draft)
-        self._stream.write(json.dumps(record | fields) + "\n")
+        self._stream.write((json.dumps(record | fields) + "\n").encode())
 
 
 def _listed(row: Any) -> dict[str, Any]:

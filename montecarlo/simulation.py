@@ -1,8 +1,8 @@
 """Run a suite of checks batch by batch and say what was seen.
 
-The e-processes may be looked at after every batch: the run stops as soon as one of them passes its bar. Chi-square and
-the total-variation radius are looked at once, at the end. Together they raise a false alarm with probability at most
-`alarm`: half of it is shared among the e-processes, half among the tests of the end.
+The e-processes may be looked at after every batch: the run stops as soon as one on emitted tokens passes its bar.
+Chi-square and the total-variation radius are looked at once, at the end. Together they raise a false alarm with
+probability at most `alarm`: half of it is shared among the e-processes, half among the tests of the end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass
 from itertools import islice
 
-from montecarlo.checks import Suite, Tally
+from montecarlo.checks import INNER, Suite, Tally
 from montecarlo.goodness import Fit, fit, log_evidence
 from montecarlo.pairs import Ints
 from montecarlo.simulator import batches
@@ -48,10 +48,15 @@ class Verdict:
     fit: Fit
     alarmed: str
 
+    @property
+    def of_tokens(self) -> bool:
+        """Whether the check is of the emitted tokens, so that an alarm is evidence of loss."""
+        return self.name not in INNER
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """Everything seen: `acceptance_length` tau with its standard error, P(at least d accepted) for d = 0..D, the checks."""
+    """Everything seen: tau with its standard error, P(at least d accepted) for d = 0..D, and the checks."""
 
     cycles: int
     stopped_early: bool
@@ -63,8 +68,13 @@ class Outcome:
 
     @property
     def evidence_of_loss(self) -> bool:
-        """Whether any check raised an alarm."""
-        return any(verdict.alarmed for verdict in self.verdicts)
+        """Whether a check of the emitted tokens raised an alarm."""
+        return any(verdict.alarmed and verdict.of_tokens for verdict in self.verdicts)
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Names of the claims about the method's inside that raised an alarm."""
+        return tuple(verdict.name for verdict in self.verdicts if verdict.alarmed and not verdict.of_tokens)
 
 
 def simulate(
@@ -76,7 +86,7 @@ def simulate(
     count: Callable[[Ints], Tally] | None = None,
     progress: Callable[[int], object] = lambda done: None,
 ) -> Outcome:
-    """Run up to `cycles` cycles of a suite; stops at the first alarm of an e-process.
+    """Run up to `cycles` cycles of a suite; stops at the first alarm of an e-process on emitted tokens.
 
     With an `executor`, `count` (a picklable function of run numbers, by default `suite.count`) is run in it.
     """
@@ -89,7 +99,8 @@ def simulate(
         else:
             tally.add(part)
         progress(tally.cycles)
-        if any(log_evidence(tally.tables[name], law) >= bars.log_evidence for name, law in suite.laws.items()):
+        of_tokens = {name: law for name, law in suite.laws.items() if name not in INNER}
+        if any(log_evidence(tally.tables[name], law) >= bars.log_evidence for name, law in of_tokens.items()):
             stopped = tally.cycles < cycles
             break
     assert tally is not None

@@ -27,7 +27,7 @@ BATCH_NUMBERS = 2**19
 
 @dataclass(frozen=True)
 class Cycles:
-    """B cycles: emitted target ids [B, D+1] padded with -1, drafted tokens accepted [B], the trees where they are known."""
+    """B cycles: emitted target ids [B, D+1] padded with -1, and the trees where they are known."""
 
     tokens: Ints
     trees: Trees | None
@@ -71,12 +71,14 @@ class Simulator:
         self._rows_a_cycle = 1 if isinstance(pair, TablePair) else shape.width
 
     def cycles(self, prefixes: Ints, runs: Ints, number: int = 0) -> Cycles:
+        """Cycle `number` of each of `runs` [B] at `prefixes` [B, L]."""
         streams = self.uniforms.streams(runs, number)
         trees = draft(self.source, prefixes, self.shape, self.uniforms, streams)
         tokens = verify(self.source, trees, prefixes, self._rule, self.shape.depth, self.uniforms, streams)
         return Cycles(tokens, trees)
 
     def batch(self) -> int:
+        """How many cycles keep a batch within BATCH_NUMBERS."""
         vocabulary = self.source.targets(np.zeros((1, 0), dtype=np.int64)).shape[1] * self._rows_a_cycle
         return int(np.clip(BATCH_NUMBERS // vocabulary, 16, 4096))
 
@@ -93,6 +95,7 @@ class ReferenceLoop:
         self.uniforms = uniforms
 
     def cycles(self, prefixes: Ints, runs: Ints, number: int = 0) -> Cycles:
+        """Cycle `number` of each of `runs` [B] at `prefixes` [B, L]."""
         tokens = np.full((len(prefixes), self.shape.depth + 1), -1, dtype=np.int64)
         for row, (prefix, run) in enumerate(zip(prefixes.tolist(), runs.tolist(), strict=True)):
             emitted = self._cycle(tuple(prefix), AddressChooser(self.uniforms, run, number))
@@ -100,6 +103,7 @@ class ReferenceLoop:
         return Cycles(tokens, None)
 
     def batch(self) -> int:
+        """A few, so that there is something to look at soon."""
         return 64
 
     def _cycle(self, prefix: Prefix, chooser: AddressChooser) -> tuple[int, ...]:
@@ -123,9 +127,7 @@ def engine(
     return ReferenceLoop(rule, pair, shape, uniforms)
 
 
-def texts(
-    runner: Engine, prefix: Prefix, runs: Ints, length: int, first: Cycles | None = None
-) -> tuple[Ints, Ints]:
+def texts(runner: Engine, prefix: Prefix, runs: Ints, length: int, first: Cycles | None = None) -> tuple[Ints, Ints]:
     """The first `length` tokens of each of `runs` [B], cycles repeated: (tokens [B, length], cycles used [B]).
 
     `first`: the cycles at `prefix`, where they have been run already.

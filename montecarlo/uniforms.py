@@ -30,11 +30,12 @@ _ROOT_CODE = 1
 
 def mix(words: Words) -> Words:
     """A bijection of 64-bit words in which every input bit moves about half of the output bits."""
-    x = words ^ (words >> np.uint64(30))
+    x: Words = words ^ (words >> np.uint64(30))
     x = x * np.uint64(0xBF58476D1CE4E5B9)
     x = x ^ (x >> np.uint64(27))
     x = x * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    mixed: Words = x ^ (x >> np.uint64(31))
+    return mixed
 
 
 def root_codes(count: int) -> Words:
@@ -65,9 +66,9 @@ class Uniforms:
     """
 
     def __init__(self, seed: int) -> None:
-        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**64:
+        if type(seed) is not int or not 0 <= seed < 2**64:
             raise InvalidInput("seed", seed, "an int from 0 to 2^64 - 1")
-        self.seed = int(seed)
+        self.seed = seed
         self._key = mix(np.array([seed], dtype=np.uint64) + _GOLDEN)
 
     def streams(self, runs: ArrayLike, cycle: int) -> Words:
@@ -80,15 +81,15 @@ class Uniforms:
         """The numbers at addresses (kind, cycle, path of code, i); all broadcast against each other."""
         place = codes * _GOLDEN + np.asarray(i).astype(np.uint64) * np.uint64(4) + np.uint64(kind)
         words = mix(mix(streams ^ mix(place)) + _GOLDEN)
-        return (words >> np.uint64(11)) * 2.0**-53
+        return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 class AddressChooser:
     """A `Chooser` for rheo_core that runs on the numbers of `Uniforms`, for one run.
 
-    `cycle` is added to the cycle of every address, for a single cycle that stands inside a longer text. A call without an
-    address takes the next number of the run's own sequence. What a number decides is left to
-    `SamplingChooser`: a coin accepts when u < probability, a draw takes the first position with u * total < cumulative.
+    `cycle` is added to the cycle of every address, for a single cycle that stands inside a longer text. A call without
+    an address takes the next number of the run's own sequence. What a number decides is left to `SamplingChooser`: a
+    coin accepts when u < probability, a draw takes the first position with u * total < cumulative.
     """
 
     def __init__(self, uniforms: Uniforms, run: int, cycle: int = 0) -> None:
@@ -98,9 +99,11 @@ class AddressChooser:
         self._unaddressed = 0
 
     def accept(self, probability: Any, at: Hashable | None = None) -> bool:
+        """The coin at an address."""
         return self._chooser(at).accept(probability)
 
     def index(self, weights: ArrayLike, at: Hashable | None = None) -> int:
+        """The draw at an address."""
         return self._chooser(at).index(weights)
 
     def _chooser(self, at: Hashable | None) -> SamplingChooser:

@@ -21,7 +21,6 @@ from montecarlo.uniforms import COIN, EMIT, Uniforms, Words, root_codes
 from rheo_core import verification
 from rheo_core.tree import SAMPLED
 
-
 Bools = NDArray[np.bool_]
 
 
@@ -33,7 +32,7 @@ class Rule:
     point_mass: bool
 
     def turns(self, slots: int, m: int) -> list[tuple[int, bool]]:
-        """(slot, as the sampled candidate) in the order of trial; a slot m that holds no sampled token is a point mass."""
+        """(slot, as the sampled candidate) in the order of trial; slot m without a sampled token is a point mass."""
         masses = [(slot, False) for slot in range(slots)]
         if self.point_mass or m >= slots:
             return masses
@@ -87,7 +86,8 @@ class Step:
         won = (coin < probability) | ~(mass > 0)
         lost = ~won
         self.r[here[lost]] = left[lost] / mass[lost, None]
-        return here[won]
+        accepted: Ints = here[won]
+        return accepted
 
     def emit(self, here: Ints) -> Ints:
         """Draw from r [k, V] where no candidate was accepted."""
@@ -96,7 +96,7 @@ class Step:
         number = self.uniforms.at(self.streams[here], EMIT, self.codes[here], 0)
         above = number[:, None] * cumulative[:, -1:] < cumulative
         last = r.shape[1] - 1 - np.argmax(r[:, ::-1] > 0, axis=1)
-        return np.where(above[:, -1], np.argmax(above, axis=1), last)
+        return np.asarray(np.where(above[:, -1], np.argmax(above, axis=1), last), dtype=np.int64)
 
 
 def verify(

@@ -62,9 +62,9 @@ def setups(draw):
     """(method, pair, shape, uniforms)."""
     pair = draw(pairs())
     shape = TreeShape(draw(st.integers(1, 5)), draw(st.integers(1, 4)), draw(st.integers(1, 14)))
-    method = methods[draw(st.sampled_from([name for name, rule in methods.items() if isinstance(rule, TreeMethod)]))]
+    method = draw(st.sampled_from([rule for rule in methods.values() if isinstance(rule, TreeMethod)]))
     if method.lead is not None:
-        least = 1 if method.proxy is proxies.NEXT_TOKEN else 0
+        least = 1 if method.proxy in (proxies.NEXT_TOKEN, proxies.TAIL_MASS) else 0  # else beyond 1 by rounding
         method = replace(method, lead=draw(st.integers(min(least, shape.width), shape.width)))
     seed = draw(st.integers(0, 2**32))
     levels = draw(st.sampled_from([1, 2, 4, 60, None]))

@@ -1,0 +1,1 @@
+"""The commands of `rheo-montecarlo`, a module each."""

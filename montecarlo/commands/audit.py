@@ -1,0 +1,138 @@
+"""`rheo-montecarlo audit`: is the engine that recorded these runs lossless?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.progress import Progress, SpinnerColumn, TextColumn
+from rich.table import Table
+
+from exact.commands import options
+from montecarlo.audit import ALARM, TOP, Audit, Bias, Position, Report
+from montecarlo.chunks import Chunker
+from montecarlo.commands import sources
+from montecarlo.commands.simulate import plain
+from montecarlo.recording import TOLERANCE, Record, read
+from rheo_core import InvalidInput
+
+SCOPE = (
+    "these tokens; it trusts the recorded rows (a wrong row that was also recorded is invisible) and looks at what the "
+    "functions above can see"
+)
+
+
+def command(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="JSON lines or npz, gzipped or not.")],
+    false_alarm: sources.Alarm = ALARM,
+    top: Annotated[int, typer.Option("--top", help="K of the draft's top-K.")] = TOP,
+    tolerance: Annotated[float, typer.Option("--tolerance", help="How far a row's sum may be from 1.")] = TOLERANCE,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
+    save: options.Save = None,
+) -> int:
+    """Audit recorded runs of any engine (format: docs/recording.md). Exit code: 1 evidence of loss, 0 none seen.
+
+    All files together are one run. The evidence is valid whenever it is looked at.
+    """
+    if top < 1:
+        raise InvalidInput("top", top, "an int of at least 1")
+    if not 0 <= tolerance < 1:
+        raise InvalidInput("tolerance", tolerance, "a number in [0, 1)")
+    unused: set[str] = set()
+    running = Audit(false_alarm, seed)
+    columns = (SpinnerColumn(), TextColumn("{task.completed} tokens"))
+    quiet = as_json or not options.err.is_terminal
+    with Progress(*columns, console=options.err, transient=True, disable=quiet) as progress:
+        task = progress.add_task("auditing", total=None)
+        for chunk in Chunker(top).chunks(_records(files, tolerance, unused)):
+            running.update(chunk)
+            progress.update(task, completed=running.tokens)
+    found = running.report(unused)
+    if not as_json:
+        report(found)
+    options.deliver(document(found, files), as_json, save)
+    return options.LOSSY if found.evidence_of_loss else options.LOSSLESS
+
+
+def _records(files: list[Path], tolerance: float, unused: set[str]) -> Iterator[Record]:
+    for file in files:
+        yield from read(file, tolerance, unused)
+
+
+def report(found: Report) -> None:
+    """Print verdict, evidence, biases, positions and scope."""
+    out = options.out
+    out.print(f"[bold]{verdict_line(found)}[/]", highlight=False)
+    if found.impossible:
+        out.print(f"{found.impossible} tokens of probability 0, the first at {found.first_impossible}", highlight=False)
+    if found.unused_fields:
+        out.print(f"fields not used: {', '.join(found.unused_fields)}", highlight=False, markup=False)
+    out.print(_biases(found.biases))
+    if found.positions:
+        out.print(_positions(found.positions, found.leading.name))
+    else:
+        out.print("no cycle or position recorded: positions were not told apart")
+    if found.biases:
+        out.print(leading_line(found), highlight=False)
+    out.print(f"Scope: {SCOPE}.", highlight=False)
+
+
+def verdict_line(found: Report) -> str:
+    """The verdict and its evidence in one line."""
+    bar = -math.log10(found.alarm)
+    if not found.evidence_of_loss:
+        return f"no loss seen in {found.tokens} tokens: evidence 10^{found.log10_evidence:.1f}, bar 10^{bar:.1f}"
+    return (
+        f"EVIDENCE OF LOSS in {found.tokens} tokens: evidence 10^{found.log10_evidence:.1f} against losslessness "
+        f"(bar 10^{bar:.1f}, false alarm <= {found.alarm:g}), passed at {found.alarmed_at}"
+    )
+
+
+def leading_line(found: Report) -> str:
+    """The direction and size of the bias that carries the most evidence."""
+    bias = found.leading
+    size = f"{bias.excess:+.4f} ± {bias.standard_error:.4f} a token over {bias.tokens} tokens"
+    if not found.evidence_of_loss:
+        return f"largest: {bias.name} {size}; a bias of {bias.visible:.4f} would have been seen (99 %)"
+    return f"bias: {bias.meaning} ({bias.name}: {size})"
+
+
+def _biases(biases: tuple[Bias, ...]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("function of the token")
+    for name in ("tokens", "excess", "± s.e.", "log10 evidence", "visible"):
+        table.add_column(name, justify="right")
+    for bias in sorted(biases, key=lambda each: -each.log10_evidence):
+        numbers = (f"{bias.excess:+.4f}", f"{bias.standard_error:.4f}", f"{bias.log10_evidence:.1f}")
+        table.add_row(bias.name, str(bias.tokens), *numbers, f"{bias.visible:.4f}")
+    return table
+
+
+def _positions(positions: tuple[Position, ...], function: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("position in the cycle", justify="right")
+    for name in ("tokens", "log10 evidence", f"excess of {function}", "± s.e."):
+        table.add_column(name, justify="right")
+    for each in positions:
+        numbers = (f"{each.log10_evidence:.1f}", f"{each.excess:+.4f}", f"{each.standard_error:.4f}")
+        table.add_row(str(each.position), str(each.tokens), *numbers)
+    return table
+
+
+def document(found: Report, files: list[Path]) -> dict[str, Any]:
+    """Everything found, for --json and --save."""
+    return {
+        "command": "audit",
+        "files": [str(file) for file in files],
+        "verdict": "evidence of loss" if found.evidence_of_loss else "no loss seen",
+        **plain({key: value for key, value in asdict(found).items() if key not in ("biases", "positions")}),
+        "biases": [plain(asdict(bias)) for bias in found.biases],
+        "positions": [plain(asdict(position)) for position in found.positions],
+        "scope": SCOPE,
+    }

@@ -1,0 +1,143 @@
+"""`rheo-montecarlo power`: how many samples show a loss, before any are drawn."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+
+from exact.commands import options
+from exact.plugins import load_method
+from exact.rows_file import Rows
+from montecarlo.power import WITNESSES, Bars, MethodPower, Plan, Witness, method_power, plans
+from montecarlo.simulation import ALARM, MISS
+from rheo_core import DEFAULT_SUPPORT, Method
+
+DEFAULT_SAMPLES = 10_000
+
+Samples = Annotated[int | None, typer.Option("--samples", help="Samples at hand: what TV do they show?")]
+
+
+def command(
+    names: options.MethodArguments = None,
+    method: options.Methods = None,
+    tv: Annotated[float | None, typer.Option("--tv", help="Total variation: how many samples show it?")] = None,
+    samples: Samples = None,
+    cells: Annotated[int, typer.Option("--cells", help="Cells that the samples fall into, e.g. V.")] = 1000,
+    rows: options.RowsPath = None,
+    width: options.Width = 3,
+    depth: options.Depth = 2,
+    budget: options.Budget = 4,
+    temperature: options.Temperature = 1,
+    support: options.Support = DEFAULT_SUPPORT,
+    false_alarm: Annotated[float, typer.Option("--false-alarm", help="False-alarm probability of the test.")] = ALARM,
+    miss: Annotated[float, typer.Option("--miss", help="Probability of overlooking the loss.")] = MISS,
+    as_json: options.AsJson = False,
+    save: options.Save = None,
+) -> int:
+    """Samples needed to see a total variation, the one visible with given samples, and the power against lossy methods.
+
+    Methods: those named, or every lossy one of the catalogue, each on the rows (--rows, or small built-in ones) that
+    show it best. A sample is one cycle started from the empty prefix.
+    """
+    bars = Bars(false_alarm, miss)
+    listed = planned(cells, bars, tv, samples)
+    chosen = [*(names or []), *(method or [])]
+    asked_plan = tv is not None or samples is not None
+    found: list[MethodPower] = []
+    if chosen or rows is not None or not asked_plan or samples is not None:
+        witnesses = list(WITNESSES)
+        if rows is not None:
+            shape = options.shape_of(width, depth, budget)
+            files: list[Rows] = options.rows_of(rows, temperature, support)
+            witnesses = [Witness(each.name, each.target, each.draft, shape) for each in files]  # type: ignore[arg-type]
+        found = [best(rule, witnesses, samples or DEFAULT_SAMPLES, bars) for rule in rules(chosen)]
+    if not as_json:
+        report(listed, found, cells, samples or DEFAULT_SAMPLES, bars)
+    options.deliver(document(listed, found, cells, samples or DEFAULT_SAMPLES, bars), as_json, save)
+    return 0
+
+
+def planned(cells: int, bars: Bars, tv: float | None, samples: int | None) -> list[Plan]:
+    """The plans asked for; none where neither is given."""
+    listed: list[Plan] = []
+    if tv is not None:
+        listed += plans(cells, bars, variation=tv)
+    if samples is not None:
+        listed += plans(cells, bars, samples=samples)
+    return listed
+
+
+def rules(chosen: list[str]) -> list[Method]:
+    """The methods named, or every lossy one of the catalogue."""
+    from exact.catalogue import methods
+
+    if chosen:
+        return [load_method(name, methods) for name in chosen]
+    return [rule for rule in methods.values() if rule.claim == "lossy"]
+
+
+def best(rule: Method, witnesses: list[Witness], samples: int, bars: Bars) -> MethodPower:
+    """The power against a method on the rows that show it best."""
+    return min((method_power(rule, each, samples, bars) for each in witnesses), key=lambda m: m.needed["chi-square"])
+
+
+def report(listed: list[Plan], found: list[MethodPower], cells: int, samples: int, bars: Bars) -> None:
+    """Print plans and powers."""
+    rates = f"false alarm {bars.alarm:g}, miss {bars.miss:g}"
+    if listed:
+        table = Table(box=box.SIMPLE_HEAD, title=f"{cells} cells, any direction; {rates}", title_justify="left")
+        for name in ("test", "samples", "total variation"):
+            table.add_column(name, justify="left" if name == "test" else "right")
+        for plan in listed:
+            table.add_row(plan.test, f"{plan.samples:,.0f}", f"{plan.variation:.6g}")
+        options.out.print(table)
+    if found:
+        title = f"power with {samples:,} samples; {rates}"
+        table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left")
+        for name in ("method", "rows"):
+            table.add_column(name)
+        for name in ("tokens", "TV", "chi-square", "e-process", "needed (chi-square)", "needed (e-process)"):
+            table.add_column(name, justify="right")
+        for each in found:
+            table.add_row(
+                each.method,
+                each.rows,
+                str(each.length),
+                f"{each.variation:.4g}",
+                *(f"{each.power[test]:.4g}" for test in ("chi-square", "e-process")),
+                *(_count(each.needed[test]) for test in ("chi-square", "e-process")),
+            )
+        options.out.print(table)
+    options.out.print(
+        "Scope: chi-square by its noncentral law, the e-process by its large-sample value, total variation by "
+        "concentration (rigorous, and therefore conservative); methods by the exact law on the rows named.",
+        highlight=False,
+    )
+
+
+def _count(value: float) -> str:
+    return "no loss here" if math.isinf(value) else f"{math.ceil(value):,}"
+
+
+def document(listed: list[Plan], found: list[MethodPower], cells: int, samples: int, bars: Bars) -> dict[str, Any]:
+    """Plans and powers for --json and --save; a number of samples that does not exist is null."""
+    methods = []
+    for each in found:
+        entry = asdict(each)
+        entry["needed"] = {test: None if math.isinf(n) else math.ceil(n) for test, n in each.needed.items()}
+        entry["spread"] = None if math.isinf(each.spread) else each.spread
+        methods.append(entry)
+    return {
+        "command": "power",
+        "cells": cells,
+        "false_alarm": bars.alarm,
+        "miss": bars.miss,
+        "plans": [asdict(plan) for plan in listed],
+        "samples": samples,
+        "methods": methods,
+    }

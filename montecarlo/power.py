@@ -1,0 +1,220 @@
+"""How many samples show a loss, before any are drawn.
+
+For a law that is known exactly (small rows, by enumeration) the power of each test is computed; for an unknown one the
+worst case over all laws at a given total variation is. Chi-square is looked at once; the e-process after every batch,
+which costs a fixed factor in samples and buys stopping early.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction as F
+
+import numpy as np
+from scipy import optimize, stats
+
+from exact import table1
+from exact.arithmetic import exact_law
+from exact.cycle_law import cycle_law, joint_law, target_law
+from montecarlo.goodness import CONCENTRATIONS, Floats, divergence, samples_needed, variation_radius
+from rheo_core import InvalidInput, Method, TreeShape
+from rheo_core.rows import Pair, Prefix
+
+
+@dataclass(frozen=True)
+class Bars:
+    """The rates that a plan is made for: false alarm of the test, miss of the loss."""
+
+    alarm: float
+    miss: float
+
+    def __post_init__(self) -> None:
+        for name in ("alarm", "miss"):
+            if not 0 < getattr(self, name) < 1:
+                raise InvalidInput(name, getattr(self, name), "a probability between 0 and 1")
+
+
+def evidence_bar(degrees: int, alarm: float) -> float:
+    """The chi-square value at which the e-process of `goodness.log_evidence` reaches 1/alarm, with its best prior.
+
+    A Dirichlet(c p) mixture gives log E = X^2 n / (2 (n + c)) - degrees / 2 * log(1 + n / c) for large n; the bar is
+    its smallest X^2 over n / c, the average over the priors charged.
+    """
+    asked = math.log(len(CONCENTRATIONS) / alarm)
+
+    def chi_square(log_ratio: float) -> float:
+        ratio = math.exp(log_ratio)
+        return (1 + 1 / ratio) * (2 * asked + degrees * math.log1p(ratio))
+
+    return float(optimize.minimize_scalar(chi_square, bounds=(-7, 14), method="bounded").fun)
+
+
+def critical(test: str, degrees: int, alarm: float) -> float:
+    """The chi-square value from which a test ("chi-square" or "e-process") rejects."""
+    return float(stats.chi2.isf(alarm, degrees)) if test == "chi-square" else evidence_bar(degrees, alarm)
+
+
+def power(test: str, samples: int, degrees: int, spread: float, alarm: float) -> float:
+    """Probability that a test rejects with `samples` when sum (P - p)^2 / p = `spread`."""
+    if degrees < 1 or not spread > 0:
+        return 0.0
+    if math.isinf(spread):
+        return 1.0
+    return float(stats.ncx2.sf(critical(test, degrees, alarm), degrees, samples * spread))
+
+
+def needed(test: str, degrees: int, spread: float, bars: Bars) -> float:
+    """Samples with which a test rejects except with probability `miss`; inf where there is no loss to see."""
+    if degrees < 1 or not spread > 0:
+        return math.inf
+    bar = critical(test, degrees, bars.alarm)
+
+    def missing(noncentrality: float) -> float:
+        return float(stats.ncx2.cdf(bar, degrees, noncentrality)) - bars.miss
+
+    return float(optimize.brentq(missing, 1e-9, 4 * (bar + 100), xtol=1e-6)) / spread
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One test on a law of `cells` cells, whatever the direction of the loss: samples for a TV, TV for samples."""
+
+    test: str
+    samples: float
+    variation: float
+
+
+def plans(cells: int, bars: Bars, *, variation: float | None = None, samples: int | None = None) -> list[Plan]:
+    """The samples that a total variation needs, or the one that samples can see, by each of the three tests."""
+    if cells < 2:
+        raise InvalidInput("cells", cells, "an int of at least 2")
+    if (variation is None) == (samples is None):
+        raise InvalidInput("power", (variation, samples), "either a total variation or a number of samples")
+    if variation is not None:
+        if not 0 < variation <= 1:
+            raise InvalidInput("tv", variation, "a number in (0, 1]")
+        return [
+            Plan("chi-square", samples_needed(variation, cells - 1, bars.alarm, bars.miss), variation),
+            Plan("e-process", math.ceil(needed("e-process", cells - 1, 4 * variation**2, bars)), variation),
+            Plan("total variation", _radius_samples(cells, variation, bars), variation),
+        ]
+    assert samples is not None
+    if samples < 1:
+        raise InvalidInput("samples", samples, "an int of at least 1")
+    seen = [math.sqrt(needed(test, cells - 1, 4.0, bars) / samples) for test in ("chi-square", "e-process")]
+    visible = [*seen, _radius_seen(cells, samples, bars)]
+    names = ("chi-square", "e-process", "total variation")
+    return [Plan(name, samples, min(1.0, value)) for name, value in zip(names, visible, strict=True)]
+
+
+def _radius_seen(cells: int, samples: int, bars: Bars) -> float:
+    """Total variation that surely leaves the radius: E TV of the counts is at least that of the law."""
+    flat = np.full(cells, 1 / cells)
+    return variation_radius(samples, flat, bars.alarm) + math.sqrt(math.log(1 / bars.miss) / (2 * samples))
+
+
+def _radius_samples(cells: int, variation: float, bars: Bars) -> int:
+    low, high = 1, 1
+    while _radius_seen(cells, high, bars) > variation:
+        low, high = high, 2 * high
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _radius_seen(cells, middle, bars) <= variation else (middle + 1, high)
+    return low
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Small rows on which some wrong methods show."""
+
+    name: str
+    target: Callable[[Prefix], tuple[F, ...]]
+    draft: Callable[[Prefix], tuple[F, ...]]
+    shape: TreeShape
+
+
+def _by_last(root: tuple[F, ...], rows: dict[int, tuple[F, ...]]) -> Callable[[Prefix], tuple[F, ...]]:
+    return lambda prefix: rows[prefix[-1]] if prefix else root
+
+
+_THIRDS = (F(1, 3), F(1, 3), F(1, 3))
+
+WITNESSES = (
+    Witness("Table 1", table1.target, table1.draft, table1.SHAPE),
+    Witness(
+        "one-hot child",
+        lambda prefix: (F(0), F(1, 2), F(1, 2)),
+        _by_last((F(1, 5), F(2, 5), F(2, 5)), {0: _THIRDS, 1: _THIRDS, 2: (F(1), F(0), F(0))}),
+        TreeShape(2, 2, 2),
+    ),
+    Witness(
+        "three tokens",
+        _by_last(
+            (F(0), F(1, 3), F(2, 3)),
+            {0: (F(1, 5), F(4, 5), F(0)), 1: (F(1, 6), F(2, 3), F(1, 6)), 2: (F(0), F(1, 2), F(1, 2))},
+        ),
+        _by_last(
+            (F(2, 7), F(1, 7), F(4, 7)),
+            {0: (F(3, 5), F(1, 5), F(1, 5)), 1: (F(1, 2), F(1, 2), F(0)), 2: (F(1, 2), F(1, 2), F(0))},
+        ),
+        TreeShape(3, 2, 4),
+    ),
+)
+"""Between them they show every lossy method of the catalogue."""
+
+
+@dataclass(frozen=True)
+class MethodPower:
+    """What it takes to catch one method on some rows by the joint law of its first `length` tokens."""
+
+    method: str
+    rows: str
+    length: int
+    variation: float
+    spread: float
+    cells: int
+    power: dict[str, float]
+    needed: dict[str, float]
+
+
+def laws(method: Method, pair: Pair, shape: TreeShape, length: int) -> tuple[Floats, Floats]:
+    """Exact laws (method's, target's) of the first `length` tokens as aligned rows; one cycle, continued from p."""
+    emitted, _ = cycle_law(method, pair, (), shape)
+    got = joint_law(emitted, pair.p, length)
+    right = target_law(lambda prefix: exact_law(pair.p(prefix)), length)
+    keys = sorted(got.keys() | right.keys())
+    return np.array([float(got.get(key, 0)) for key in keys]), np.array([float(right.get(key, 0)) for key in keys])
+
+
+def method_power(method: Method, witness: Witness, samples: int, bars: Bars) -> MethodPower:
+    """The power against one method on one set of rows, at the length (1 to 3 tokens) that shows it best."""
+    pair = Pair(witness.target, witness.draft)
+    best: MethodPower | None = None
+    for length in range(1, min(3, witness.shape.depth + 1) + 1):
+        law, p = laws(method, pair, witness.shape, length)
+        spread, degrees = divergence(law, p), int((p > 0).sum()) - 1
+        spread = spread if spread > 1e-20 else 0.0
+        tests = ("chi-square", "e-process")
+        found = MethodPower(
+            method=method.name,
+            rows=witness.name,
+            length=length,
+            variation=float(np.abs(law - p).sum() / 2),
+            spread=spread,
+            cells=degrees + 1,
+            power={test: power(test, samples, degrees, spread, bars.alarm) for test in tests},
+            needed={test: _needed_or_first(test, degrees, law, p, spread, bars) for test in tests},
+        )
+        if best is None or found.needed["chi-square"] < best.needed["chi-square"]:
+            best = found
+    assert best is not None
+    return best
+
+
+def _needed_or_first(test: str, degrees: int, law: Floats, p: Floats, spread: float, bars: Bars) -> float:
+    """Samples needed; where the law has mass on forbidden outcomes, those until one of them has been seen."""
+    if not math.isinf(spread):
+        return needed(test, degrees, spread, bars)
+    return math.log(bars.miss) / math.log1p(-min(float(law[p == 0].sum()), 1 - 1e-15))
