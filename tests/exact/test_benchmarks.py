@@ -1,0 +1,63 @@
+"""How fast the exact law and the classes are; limits are asserted at three times the figure that is aimed at."""
+
+import subprocess
+import sys
+import time
+from fractions import Fraction as F
+
+import pytest
+
+from exact import target_law
+from exact.classes import brute_force_classes, grown_classes
+from exact.cycle_law import exact_pair
+from rheo_core import Pair, TreeShape
+from tests.exact.laws import text_law
+from tests.pairs import alike, both, rational, rule
+
+pytestmark = pytest.mark.benchmark
+
+
+def best_of(times, program):
+    """The least of several wall times in seconds, and the last result."""
+    least = float("inf")
+    for _ in range(times):
+        start = time.perf_counter()
+        result = program()
+        least = min(least, time.perf_counter() - start)
+    return least, result
+
+
+def test_the_law_of_four_tokens():
+    """0.5 s is the figure: V = 5, m = 1, K = 3, D = 4, R = 12, everywhere q = [10, 4, 3, 2, 1] / 20."""
+    row = rational(10, 4, 3, 2, 1)
+    target = alike(rational(1, 2, 3, 4, 5))
+    seconds, found = best_of(3, lambda: text_law("rheo", target, alike(row), TreeShape(3, 4, 12), 4))
+    assert found == target_law(target, 4)
+    assert seconds < 3 * 0.5
+
+
+def ratio_of_classes():
+    """Brute force over growth at V = 8, m = 1, K = 4, D = 2, R = 10, uniform q: 343 classes."""
+    shape, row = TreeShape(4, 2, 10), [F(1, 8)] * 8
+
+    def drafter():
+        return rule("rheo").drafter(exact_pair(Pair(*both(row))), shape)
+
+    fast, classes = best_of(10, lambda: list(grown_classes(drafter(), (), shape)))
+    slow, oracle = best_of(2, lambda: brute_force_classes(drafter(), (), shape))
+    assert len(classes) == len(oracle) == 343
+    return slow / fast
+
+
+def test_classes_are_a_hundred_times_faster_than_brute_force():
+    assert ratio_of_classes() >= 100
+
+
+def test_they_are_without_gmpy2_as_well():
+    program = (
+        "import sys; sys.modules['gmpy2'] = None\n"
+        "from tests.exact.test_benchmarks import ratio_of_classes\nprint(ratio_of_classes())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) >= 100

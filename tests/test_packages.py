@@ -1,0 +1,86 @@
+"""What the four packages may import, and that the light ones stay light."""
+
+import ast
+import importlib
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGES = ("rheo_core", "exact", "montecarlo", "gpu_runner")  # each may import those to its left
+ROOT = Path(__file__).parent.parent
+HEAVY = ("torch", "transformers", "sympy", "flint", "z3", "matplotlib", "dask", "distributed")
+
+
+def sources(package):
+    return sorted(path for path in (ROOT / package).rglob("*.py"))
+
+
+def imported(path):
+    """Every top-level name that a file imports anywhere in it, those under TYPE_CHECKING included."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add((node.module or "").partition(".")[0] if not node.level else path.relative_to(ROOT).parts[0])
+    return names
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_arrows_point_one_way(package):
+    to_the_right = set(PACKAGES[PACKAGES.index(package) + 1 :])
+    broken = {str(path): found for path in sources(package) if (found := imported(path) & (to_the_right | {"tests"}))}
+    assert not broken
+
+
+def test_rheo_core_imports_numpy_and_the_standard_library_only():
+    allowed = {"numpy", "rheo_core", *sys.stdlib_module_names}
+    broken = {str(path): found for path in sources("rheo_core") if (found := imported(path) - allowed)}
+    assert not broken
+
+
+def run(program):
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_rheo_core_loads_nothing_else_at_run_time():
+    loaded = run(
+        "import sys, numpy; before = set(sys.modules)\n"
+        "import rheo_core; new = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
+        "print(sorted(new - set(sys.stdlib_module_names)))"
+    )
+    assert loaded in ("['rheo_core']", "['numpy', 'rheo_core']")  # parts of NumPy load late
+
+
+@pytest.mark.parametrize("package", ["exact", "exact.cli", "montecarlo", "montecarlo.cli"])
+def test_heavy_libraries_are_loaded_only_when_they_are_asked_for(package):
+    loaded = run(f"import sys, {package}\nprint([name for name in {HEAVY} if name in sys.modules])")
+    assert loaded == "[]"
+
+
+@pytest.mark.parametrize("package", ["rheo_core", "exact"])
+def test_every_module_says_why_it_exists_and_stays_short(package):
+    for path in sources(package):
+        text = path.read_text()
+        assert text.count("\n") <= 400, path
+        assert ast.get_docstring(ast.parse(text)), path
+
+
+def test_every_name_of_the_public_surface_is_there():
+    for package in ("rheo_core", "exact"):
+        module = importlib.import_module(package)
+        assert all(hasattr(module, name) for name in module.__all__)
+        assert module.__all__ == sorted(module.__all__, key=lambda name: (not name.isupper(), name.islower(), name))
+
+
+def test_every_module_of_rheo_core_can_be_imported_by_itself():
+    package = importlib.import_module("rheo_core")
+    names = [each.name for each in pkgutil.iter_modules(package.__path__)]
+    for name in names:
+        importlib.import_module(f"rheo_core.{name}")
+    assert {"laws", "rows", "pool", "tree", "drafting", "verification", "decoding", "registry"} <= set(names)
