@@ -197,6 +197,41 @@ rewrite -[RHS](pick p).
 rewrite -(@sampled_step p t (fun v => (v == w)%:R) (fun v => (v == w)%:R)) //.
 by apply: eq_sum => y; rewrite pick.
 Qed.
+
+Lemma sum_without_list u s F : uniq vocab -> u \in vocab -> u \notin s ->
+  sum_of vocab (fun v => if v \in s then 0 else F v)
+  = F u + sum_of vocab (fun v => if v \in u :: s then 0 else F v) :> R.
+Proof.
+move=> uV uin us; rewrite !sum_ofE (bigD1_seq u) //= (negbTE us); congr (_ + _).
+rewrite [RHS](bigD1_seq u) //= mem_head add0r; apply: eq_bigr => v /negbTE vu.
+by rewrite inE vu.
+Qed.
+
+(* Values attached to some tokens, and a default for the rest, as one function. *)
+Lemma sum_sublist (C : Type) (token : C -> T) (cands : seq C) (value : C -> R) (stop : T -> R) :
+  uniq vocab -> uniq (map token cands) -> all (fun u => token u \in vocab) cands ->
+  exists2 x : T -> R, (forall v, v \notin map token cands -> x v = stop v) &
+  forall r, sum_of cands (fun u => r (token u) * value u)
+    + sum_of vocab (fun v => if v \in map token cands then 0 else r v * stop v)
+  = sum_of vocab (fun v => r v * x v).
+Proof.
+move=> uV; elim: cands => [|u us IH] /=.
+  by exists stop => // r; rewrite add0r.
+case/andP => unot uus /andP[uin usV]; have [x xs xr] := IH uus usV.
+exists (fun v => if v == token u then value u else x v) => [v|r].
+  by rewrite inE negb_or => /andP[/negbTE -> /xs].
+have split F : sum_of vocab F = F (token u) + sum_of vocab (fun v => if v == token u then 0 else F v).
+  rewrite !sum_ofE (bigD1_seq (token u)) //=; congr (_ + _).
+  by rewrite [RHS](bigD1_seq (token u)) //= eqxx add0r; apply: eq_bigr => v /negbTE ->.
+rewrite [RHS]split eqxx -addrA; congr (_ + _).
+have := xr (without (token u) r); rewrite [X in _ = X](split) /without eqxx mul0r add0r => e.
+rewrite [RHS](eq_sum _ (g := fun v => if v == token u then 0
+  else (if v == token u then 0 else r v) * x v)); last by move=> v; case: (v == token u).
+rewrite -e; congr (_ + _); last first.
+  by apply: eq_sum => v; rewrite inE; case: eqP => //= _; rewrite mul0r if_same.
+elim: us unot {IH uus usV xs xr e} => //= a l IHl; rewrite inE negb_or => /andP[ua ul].
+by rewrite IHl // eq_sym (negbTE ua).
+Qed.
 End Laws.
 
 Section Rejection.

@@ -188,12 +188,81 @@ Proof.
 move=> wQ; apply: eq_sum_in => u; rewrite mem_filter => /andP[_ uc]; by rewrite value_child.
 Qed.
 
-Variable fresh : forall w, is_child Q w -> candidates_of (rcons kept w) w = [::].
-
-Lemma value_new d w : is_child Q w -> mean (verify d (rcons kept w) w) g = g (rcons c (token w)).
+Lemma value_new d w : is_child Q w -> candidates_of (rcons kept w) w = [::] ->
+  mean (verify d (rcons kept w) w) g = g (rcons c (token w)).
 Proof.
-move=> wQ; rewrite verify_leaf ?fresh //; congr g.
-by case: w wQ => //= e S /eqP ->; rewrite /tokens /= rev_cons.
+move=> wQ fresh; rewrite verify_leaf //; congr g.
+by case: w wQ {fresh} => //= e S /eqP ->; rewrite /tokens /= rev_cons.
+Qed.
+
+(* The sampled token that is kept already, if there is one: drawn from the tail. *)
+Hypothesis sampled_kept : forall u, u \in candidates_of kept Q -> is_sampled u ->
+  [/\ law vocab (tail c), token u \in vocab & tail c (token u) != 0].
+
+(* Case 1: a lead or fill token is admitted. *)
+Lemma add_plain d w : is_child Q w -> ~~ is_sampled w -> candidates_of (rcons kept w) w = [::] ->
+  token w \in vocab -> token w \notin map token others ->
+  mean (verify d.+1 (rcons kept w) Q) g = mean (verify d.+1 kept Q) g.
+Proof.
+move=> wQ wn fresh wV wo.
+have new r : whole (rcons kept w) Q (fun u => mean (verify d (rcons kept w) u) g) r
+    = whole kept Q (fun u => mean (verify d kept u) g) r.
+  rewrite /whole filter_child wQ wn /= -/others map_rcons -cats1 sum_cat sum_others //= addr0.
+  rewrite value_new // (@sum_without_list _ _ _ (token w) (map token others)) // addrA.
+  by congr (_ + _); apply: eq_sum => v; rewrite mem_rcons.
+have others' : [seq v <- candidates_of (rcons kept w) Q | ~~ is_sampled v] = rcons others w.
+  by rewrite filter_child wQ wn.
+have uo : uniq (map token (rcons others w)) by rewrite map_rcons rcons_uniq wo.
+have ov : all (fun u => token u \in vocab) (rcons others w) by rewrite all_rcons wV.
+have same r : law vocab r ->
+    reject vocab token (arrange c [seq v <- candidates_of (rcons kept w) Q | ~~ is_sampled v]) r
+      (fun u => mean (verify d (rcons kept w) u) g) (fun v => g (rcons c v))
+  = reject vocab token (arrange c others) r
+      (fun u => mean (verify d kept u) g) (fun v => g (rcons c v)).
+  by move=> lr; rewrite !reject_whole ?others' ?new.
+have sampled' : [seq v <- candidates_of (rcons kept w) Q | is_sampled v]
+    = [seq v <- candidates_of kept Q | is_sampled v].
+  by rewrite filter_child wQ (negbTE wn).
+rewrite !mean_verify sampled' /= -/c -/others.
+case E: [seq v <- _ | is_sampled v] => [|u l]; first exact: same.
+have : u \in u :: l by rewrite mem_head.
+rewrite -E mem_filter => /andP[us uc]; rewrite value_child //; congr (_ + _).
+have [lt uin tu] := sampled_kept uc us.
+have [-> |lr] := residual_law (p_law c) lt uin tu; first by rewrite subrr !mul0r.
+by rewrite same.
+Qed.
+
+(* Case 2: the sampled slot is admitted; the average is over its token. *)
+Lemma add_sampled d w : is_child Q w -> is_sampled w ->
+  (forall y, candidates_of (rcons kept (with_token w y)) (with_token w y) = [::]) ->
+  [seq v <- candidates_of kept Q | is_sampled v] = [::] -> law vocab (tail c) ->
+  (forall u, u \in others -> tail c (token u) = 0) ->
+  sum_of vocab (fun y => tail c y * mean (verify d.+1 (rcons kept (with_token w y)) Q) g)
+  = mean (verify d.+1 kept Q) g.
+Proof.
+move=> wQ ws fresh none lt lead0.
+have wyQ y : is_child Q (with_token w y) by case: w wQ {ws fresh} => // -[[[a b] e] f] S.
+have wys y : is_sampled (with_token w y) by rewrite with_token_child.
+have wy y : token (with_token w y) = y by apply: token_with => w0; rewrite w0 in ws.
+have [x xstop xr] := sum_sublist (fun u => mean (verify d kept u) g) (fun v => g (rcons c v))
+  uV others_uniq others_vocab.
+have whole_x r : law vocab r -> reject vocab token (arrange c others) r
+    (fun u => mean (verify d kept u) g) (fun v => g (rcons c v)) = sum_of vocab (fun v => r v * x v).
+  by move=> lr; rewrite reject_whole // /whole -/others xr.
+have -> : mean (verify d.+1 kept Q) g = sum_of vocab (fun v => p c v * x v).
+  by rewrite mean_verify none /= whole_x.
+rewrite -(@sampled_step _ _ vocab (p c) (tail c) (fun v => g (rcons c v)) x) //; last first.
+  move=> v vV tv; apply: xstop; apply: contra tv => /mapP[u uo ->].
+  by rewrite lead0.
+apply: eq_sum_in => y yV; have [-> |ty] := eqVneq (tail c y) 0; first by rewrite !mul0r.
+have sampled' : [seq v <- candidates_of (rcons kept (with_token w y)) Q | is_sampled v]
+    = [:: with_token w y] by rewrite filter_child wyQ wys none.
+have others' : [seq v <- candidates_of (rcons kept (with_token w y)) Q | ~~ is_sampled v] = others.
+  by rewrite filter_child wyQ wys.
+congr (_ * _); rewrite mean_verify sampled' others' /= -/c wy value_new // wy; congr (_ + _).
+have [-> |lr] := residual_law (p_law c) lt yV ty; first by rewrite subrr !mul0r.
+congr (_ * _); rewrite -whole_x // -{1}others' !reject_whole ?others' //.
+by rewrite /whole others' -/others sum_others.
 Qed.
 End OneNode.
 End Verification.
