@@ -6,7 +6,7 @@ transformers' models use it as their own cache; the EAGLE-3 head uses one layer 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -15,13 +15,13 @@ from transformers.cache_utils import Cache, CacheLayerMixin
 LEAST_CAPACITY = 64
 
 
-class TreeLayer(CacheLayerMixin):
+class TreeLayer(CacheLayerMixin):  # type: ignore[no-untyped-call]
     """Keys and values [1, heads, length, head dimension] of one attention layer."""
 
     is_sliding = False
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        super().__init__(**kwargs)  # type: ignore[no-untyped-call]
         self.length = 0
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
@@ -34,16 +34,25 @@ class TreeLayer(CacheLayerMixin):
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         start, self.length = self.length, self.length + key_states.shape[-2]
-        self.keys = _written(self.keys, key_states, start)
-        self.values = _written(self.values, value_states, start)
-        return self.keys[:, :, : self.length], self.values[:, :, : self.length]
+        keys, values = self._buffers()
+        self.keys, self.values = _written(keys, key_states, start), _written(values, value_states, start)
+        return self.states()
+
+    def states(self, start: int = 0) -> tuple[Tensor, Tensor]:
+        """Keys and values held, from `start` on."""
+        keys, values = self._buffers()
+        return keys[:, :, start : self.length], values[:, :, start : self.length]
+
+    def _buffers(self) -> tuple[Tensor, Tensor]:
+        assert self.keys is not None
+        assert self.values is not None
+        return self.keys, self.values
 
     def keep(self, start: int, rows: Tensor) -> None:
         """Of the states from `start` on keep those at start + `rows`, in that order."""
+        for states in self.states(start):
+            states[:, :, : len(rows)] = states[:, :, rows]
         self.length = start + len(rows)
-        for states in (self.keys, self.values):
-            if states is not None:
-                states[:, :, start : self.length] = states[:, :, start + rows]
 
     def truncate(self, length: int) -> None:
         """Forget everything after the first `length` states."""
@@ -53,15 +62,13 @@ class TreeLayer(CacheLayerMixin):
         """An independent layer with the same states."""
         twin = TreeLayer()
         if self.is_initialized:
-            twin.keys, twin.values = self.keys[:, :, : self.length].clone(), self.values[:, :, : self.length].clone()
+            twin.keys, twin.values = (states.clone() for states in self.states())
             twin.is_initialized, twin.length = True, self.length
         return twin
 
     def key(self) -> bytes:
         """The states as bytes: equal keys, equal behaviour from here on."""
-        if not self.is_initialized:
-            return b""
-        return b"".join(states[:, :, : self.length].cpu().numpy().tobytes() for states in (self.keys, self.values))
+        return b"".join(states.cpu().numpy().tobytes() for states in self.states()) if self.is_initialized else b""
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         """Length and offset of the keys that `query_length` new tokens may see."""
@@ -87,30 +94,35 @@ class TreeCache(Cache):
         super().__init__(layer_class_to_replicate=TreeLayer)
 
     @property
+    def held(self) -> list[TreeLayer]:
+        """The layers by number; those that a draft leaves out stay empty."""
+        return cast("list[TreeLayer]", self.layers)
+
+    @property
     def length(self) -> int:
-        """Tokens held; layers that a draft leaves out hold none."""
-        return max((layer.length for layer in self.layers), default=0)
+        """Tokens held."""
+        return max((layer.length for layer in self.held), default=0)
 
     def keep(self, start: int, rows: Tensor) -> None:
         """Of the tokens from `start` on keep those at start + `rows`: compaction to the accepted path."""
-        for layer in self.layers:
+        for layer in self.held:
             if layer.is_initialized:
                 layer.keep(start, rows)
 
     def truncate(self, length: int) -> None:
         """Forget everything after the first `length` tokens."""
-        for layer in self.layers:
+        for layer in self.held:
             layer.truncate(length)
 
     def copy(self) -> TreeCache:
         """An independent cache with the same states."""
         twin = TreeCache()
-        twin.layers = [layer.copy() for layer in self.layers]
+        twin.layers = [layer.copy() for layer in self.held]
         return twin
 
     def key(self) -> bytes:
         """All states as bytes."""
-        return b"|".join(layer.key() for layer in self.layers)
+        return b"|".join(layer.key() for layer in self.held)
 
 
 def _written(buffer: Tensor, states: Tensor, start: int) -> Tensor:

@@ -42,7 +42,7 @@ class Expander(Protocol):
 
 @dataclass(frozen=True)
 class Nodes:
-    """Nodes as tensors [n]: draft ids, row of the parent (-1: root), depth, slot, kind, path score, place among the rows.
+    """Nodes as tensors [n]: draft id, row of the parent (-1: root), depth, slot, kind, path score, number of its row.
 
     `row` is the number of the draft row below the node among all rows of the tree (0: the root's), -1 where the node
     was not expanded.

@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from gpu_runner.laws import position
+from gpu_runner.laws import check_int, position
 from gpu_runner.rows import Tails
 from rheo_core import Chooser, InvalidInput, SamplingChooser
 from rheo_core.chooser import Address, check_probability
@@ -52,7 +51,9 @@ class Seeded:
 
     def tails(self, tails: Tails, size: int, paths: Tensor, cycle: int) -> Tensor:
         """One draw a row, without a look from the host."""
-        state = torch.full((len(paths),), signed(start(self.seed, "tail", cycle)), dtype=torch.long, device=paths.device)
+        state = torch.full(
+            (len(paths),), signed(start(self.seed, "tail", cycle)), dtype=torch.long, device=paths.device
+        )
         for slots in paths.unbind(-1):
             state = fold(state, slots)
         word = fold(state, torch.full_like(state, END_OF_PATH))
@@ -140,7 +141,7 @@ def start(seed: int, kind: str, cycle: int) -> int:
 
 
 def fold(state: Word, part: Word) -> Word:
-    """Take one more part of an address into a 64-bit hash: SplitMix64's finaliser, a bijection of the state for each part.
+    """Take one more part of an address into a 64-bit hash by SplitMix64's finaliser.
 
     Python ints are unsigned words; tensors are int64, which wraps around, so both give the same bits.
     """
@@ -167,6 +168,6 @@ def _shifted(word: Tensor, by: int) -> Tensor:
 
 def check_seed(seed: int) -> int:
     """`seed` as an int; raises unless it is one of 0..2^63 - 1."""
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 1 << 63:
-        raise InvalidInput("seed", seed, "an int in 0..2^63 - 1")
+    if check_int(seed, 0, "seed") >= 1 << 63:
+        raise InvalidInput("seed", seed, "an int below 2^63")
     return int(seed)

@@ -20,6 +20,7 @@ from gpu_runner.cache import TreeCache, causal
 from gpu_runner.drafting import Drafted, Nodes, Rank, by_score, layered
 from gpu_runner.drafts.base import Draft, DraftSession
 from gpu_runner.draws import Draws
+from gpu_runner.laws import check_int
 from gpu_runner.models import CausalModel
 from gpu_runner.pool import TorchProxy, torch_proxy
 from gpu_runner.processing import Processing
@@ -128,7 +129,7 @@ class Generation:
 
 
 class Engine:
-    """A target, a draft, a method and a shape; `processing` is the target law, `support` the tokens Y is drawn among."""
+    """A target, a draft, a method, a shape; `processing` is the target law, `support` the number of tokens Y is among."""
 
     def __init__(
         self,
@@ -140,8 +141,8 @@ class Engine:
         support: int | None = DEFAULT_SUPPORT,
         fault: Callable[[Parts], Parts] | None = None,
     ) -> None:
-        if not isinstance(method, TreeMethod) or method.construction != "layered":
-            raise InvalidInput("method", getattr(method, "name", method), "a layered tree method")
+        if method.construction != "layered":
+            raise InvalidInput("method", method.name, "a layered construction")
         lead = method.leads(shape)
         if lead > shape.width:
             raise InvalidInput("lead", lead, f"0 to the width K = {shape.width}")
@@ -234,8 +235,7 @@ class Engine:
 
     def cycles(self, session: Session, length: int, draws: Draws, end: Collection[int] = ()) -> Iterator[EngineCycle]:
         """Cycles until `length` tokens are emitted or one of the `end` ids is; each cycle's tokens are cut there."""
-        if isinstance(length, bool) or not isinstance(length, int) or length < 0:
-            raise InvalidInput("length", length, "an int of at least 0")
+        check_int(length, 0, "length")
         stops = {check_id(token, self.target.vocabulary, "end") for token in end}
         emitted = 0
         while emitted < length:
@@ -263,9 +263,7 @@ class Engine:
             tokens = torch.tensor(session.tokens[held:past], device=device)
             positions = torch.arange(held, past, device=device)
             visible = causal(held, past - held, device)
-            _, features = self.target(
-                tokens, positions, visible, session.cache, last=1, features=self.draft.features
-            )
+            _, features = self.target(tokens, positions, visible, session.cache, last=1, features=self.draft.features)
             session.features = torch.cat([session.features, features])
 
     def _forget(self, session: Session, length: int) -> None:

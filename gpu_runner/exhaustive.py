@@ -97,9 +97,8 @@ class Remembering(CausalModel):
         held = cache.length
         if key not in self._known:
             logits, streams = super().__call__(tokens, positions, visible, cache, last=last, features=features)
-            run = [(i, layer) for i, layer in enumerate(cache.layers) if layer.is_initialized]
-            added = [(i, layer.keys[:, :, held : layer.length], layer.values[:, :, held : layer.length]) for i, layer in run]
-            self._known[key] = (logits, streams, [(i, keys.clone(), values.clone()) for i, keys, values in added])
+            run = [(i, layer.states(held)) for i, layer in enumerate(cache.held) if layer.is_initialized]
+            self._known[key] = (logits, streams, [(i, keys.clone(), values.clone()) for i, (keys, values) in run])
             return logits, streams
         logits, streams, states = self._known[key]
         for layer, keys, values in states:

@@ -7,6 +7,9 @@ Nothing here waits for the device: what the host needs to know is read by the ca
 
 from __future__ import annotations
 
+from numbers import Integral
+
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -119,3 +122,10 @@ def check_rows(rows: Tensor, name: str) -> Tensor:
     if rows.ndim != 2 or rows.dtype not in FLOATS or not rows.shape[-1]:
         raise InvalidInput(name, f"{rows.dtype} {tuple(rows.shape)}", "float32 or float64 rows [n, V]")
     return rows
+
+
+def check_int(value: object, least: int, name: str, otherwise: str = "") -> int:
+    """`value` as an int; raises unless it is an int of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, (Integral, np.integer)) or value < least:
+        raise InvalidInput(name, value, f"an int of at least {least}{otherwise}")
+    return int(value)

@@ -55,7 +55,8 @@ class CausalModel:
     @property
     def embedding(self) -> Tensor:
         """Token embeddings [V, H]."""
-        return self.model.get_input_embeddings().weight.detach()
+        weight: Tensor = self.model.get_input_embeddings().weight
+        return weight.detach()
 
     @property
     def layers(self) -> nn.ModuleList:
@@ -142,7 +143,9 @@ def check_full_attention(model: Any, name: str) -> None:
     if getattr(config, "is_encoder_decoder", False):
         raise InvalidInput(name, config.model_type, "a decoder-only model")
     if getattr(model, "_is_stateful", False):
-        raise InvalidInput(name, f"{config.model_type}, a recurrent model", "a model with full attention in every layer")
+        raise InvalidInput(
+            name, f"{config.model_type}, a recurrent model", "a model with full attention in every layer"
+        )
     window = getattr(config, "sliding_window", None)
     if window is not None and getattr(config, "use_sliding_window", True):
         raise InvalidInput(name, f"a sliding window of {window} tokens", "a model with full attention in every layer")
@@ -157,7 +160,9 @@ def check_tree_attention(model: CausalModel) -> None:
     text, first, second, below = tokens
     device = model.device
     visible = torch.tensor([[1, 0, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 1, 1]], dtype=torch.bool, device=device)
-    tree, _ = model(torch.tensor(tokens, device=device), torch.tensor([0, 1, 1, 2], device=device), visible, TreeCache())
+    tree, _ = model(
+        torch.tensor(tokens, device=device), torch.tensor([0, 1, 1, 2], device=device), visible, TreeCache()
+    )
     for row, path in enumerate(([text], [text, first], [text, second], [text, second, below])):
         ids = torch.tensor(path, device=device)
         places = torch.arange(len(path), device=device)

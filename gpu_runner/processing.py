@@ -7,12 +7,11 @@ the same law; it is that law, not the raw softmax, that losslessness refers to.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 
 import torch
 from torch import Tensor
 
-from gpu_runner.laws import check_rows, softmax
+from gpu_runner.laws import check_int, check_rows, softmax
 from rheo_core import InvalidInput
 from rheo_core.laws import check_temperature
 
@@ -33,10 +32,8 @@ class Processing:
 
     def __post_init__(self) -> None:
         check_temperature(self.temperature)
-        if self.top_k is not None and (
-            isinstance(self.top_k, bool) or not isinstance(self.top_k, Integral) or self.top_k < 1
-        ):
-            raise InvalidInput("top_k", self.top_k, "an int of at least 1, or None")
+        if self.top_k is not None:
+            check_int(self.top_k, 1, "top_k", ", or None")
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise InvalidInput("top_p", self.top_p, "a number in (0, 1], or None")
 

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral
 
 import torch
 from torch import Tensor
 
-from gpu_runner.laws import best, check_rows, softmax, total
-from rheo_core import InvalidInput
+from gpu_runner.laws import best, check_int, check_rows, softmax, total
 from rheo_core.laws import check_temperature
 
 
 @dataclass(frozen=True)
 class Tails:
-    """q~ of n parents: `law` [n, S] over the draft ids `ids` [n, S], rising in each row; rows not `present` [n] have none."""
+    """q~ of n parents: `law` [n, S] over draft ids `ids` [n, S], rising; rows not `present` [n] have none."""
 
     ids: Tensor
     law: Tensor
@@ -101,5 +99,5 @@ class DraftRows:
 
 def check_support(support: int | None) -> None:
     """Raise unless `support` is a positive int, or None for the full vocabulary."""
-    if support is not None and (isinstance(support, bool) or not isinstance(support, Integral) or support < 1):
-        raise InvalidInput("support", support, "an int of at least 1, or None for the full vocabulary")
+    if support is not None:
+        check_int(support, 1, "support", ", or None for the full vocabulary")

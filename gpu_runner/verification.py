@@ -24,8 +24,17 @@ class TorchVerify(Protocol):
     """A verification rule on device rows; arguments and result as in `rheo_core.verification`."""
 
     def __call__(
-        self, p: Tensor, tail: Tensor | None, candidates: Sequence[int], sampled: int, lead: int, draws: Draws, at: Place
-    ) -> Verdict: ...
+        self,
+        p: Tensor,
+        tail: Tensor | None,
+        candidates: Sequence[int],
+        sampled: int,
+        lead: int,
+        draws: Draws,
+        at: Place,
+    ) -> Verdict:
+        """(token emitted, index of the accepted candidate or -1)."""
+        ...
 
 
 def algorithm_1(
@@ -93,7 +102,9 @@ def torch_verify(verify: Callable[..., Verdict]) -> TorchVerify:
     """The torch twin of a verification rule of rheo_core; raises where there is none."""
     if verify not in VERIFY:
         known = ", ".join(rule.__name__ for rule in VERIFY)
-        raise InvalidInput("verify", getattr(verify, "__name__", verify), f"one of {known} (the rules with a torch twin)")
+        raise InvalidInput(
+            "verify", getattr(verify, "__name__", verify), f"one of {known} (the rules with a torch twin)"
+        )
     return VERIFY[verify]
 
 
@@ -125,7 +136,9 @@ def descend(
 
     `target(node)` is p [V] after a node (-1: the root), `tail(node)` q~ [V] below one that has a sampled child.
     """
-    node, tokens, path = ROOT, (), ()
+    node = ROOT
+    tokens: tuple[int, ...] = ()
+    path: tuple[int, ...] = ()
     while True:
         children = tree.children(node)
         candidates = [int(tree.token[child]) for child in children]

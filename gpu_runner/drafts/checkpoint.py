@@ -70,7 +70,7 @@ class EagleConfig:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A validated head: its tensors by official name, its id map [draft V] (None: one vocabulary), its own embedding."""
+    """A validated head: tensors by official name, id map [draft V] (None: one vocabulary), own embedding."""
 
     config: EagleConfig
     tensors: Mapping[str, Tensor]
@@ -110,7 +110,9 @@ def read_config(folder: Path, rope_base: float | None = None) -> EagleConfig:
         return value
 
     if size("num_hidden_layers", 1) != 1:
-        raise InvalidInput(f"{path}: num_hidden_layers", layer["num_hidden_layers"], "1 (an EAGLE-3 head has one layer)")
+        raise InvalidInput(
+            f"{path}: num_hidden_layers", layer["num_hidden_layers"], "1 (an EAGLE-3 head has one layer)"
+        )
     hidden, heads = size("hidden_size"), size("num_attention_heads")
     vocabulary = size("vocab_size")
     return EagleConfig(
@@ -162,7 +164,9 @@ def read_checkpoint(folder: Path, rope_base: float | None = None) -> Checkpoint:
     if missing:
         raise InvalidInput(f"{folder}", f"no tensor {', '.join(missing)}", "every tensor of an EAGLE-3 head")
     if extra:
-        raise InvalidInput(f"{folder}", f"extra tensors {', '.join(extra)}", "the tensors of an EAGLE-3 head and no more")
+        raise InvalidInput(
+            f"{folder}", f"extra tensors {', '.join(extra)}", "the tensors of an EAGLE-3 head and no more"
+        )
     if embedding is not None:
         tensors["embed_tokens.weight"] = embedding
         shapes["embed_tokens.weight"] = (config.vocabulary, config.hidden)
@@ -216,19 +220,25 @@ def _id_map(d2t: Tensor | None, t2d: Tensor | None, config: EagleConfig, folder:
     size, target_size = config.draft_vocabulary, config.vocabulary
     if d2t is None:
         if size != target_size or t2d is not None:
-            raise InvalidInput(f"{folder}: d2t", None, f"offsets [{size}], as the vocabularies are {size} and {target_size}")
+            raise InvalidInput(
+                f"{folder}: d2t", None, f"offsets [{size}], as the vocabularies are {size} and {target_size}"
+            )
         return None
     if tuple(d2t.shape) != (size,) or d2t.is_floating_point() or d2t.dtype == torch.bool:
         raise InvalidInput(f"{folder}: d2t", f"{d2t.dtype} {tuple(d2t.shape)}", f"ints of shape ({size},)")
     ids = torch.arange(size) + d2t.long()
-    if not bool(((ids >= 0) & (ids < target_size)).all()) or len(ids.unique()) != size:
+    if not bool(((ids >= 0) & (ids < target_size)).all()) or len(set(ids.tolist())) != size:
         raise InvalidInput(f"{folder}: d2t", "offsets that leave the vocabulary or collide", "one target id a draft id")
     if t2d is None:
         if not config.speculators:
             raise InvalidInput(f"{folder}: t2d", None, f"a mask [{target_size}] beside d2t")
         return ids
     if tuple(t2d.shape) != (target_size,) or t2d.dtype != torch.bool:
-        raise InvalidInput(f"{folder}: t2d", f"{t2d.dtype} {tuple(t2d.shape)}", f"a bool mask of shape ({target_size},)")
+        raise InvalidInput(
+            f"{folder}: t2d", f"{t2d.dtype} {tuple(t2d.shape)}", f"a bool mask of shape ({target_size},)"
+        )
     if int(t2d.sum()) != size or not torch.equal(t2d.nonzero()[:, 0], ids):
-        raise InvalidInput(f"{folder}: t2d", f"{int(t2d.sum())} tokens", f"the {size} tokens that d2t maps to, in their order")
+        raise InvalidInput(
+            f"{folder}: t2d", f"{int(t2d.sum())} tokens", f"the {size} tokens that d2t maps to, in their order"
+        )
     return ids

@@ -30,9 +30,13 @@ class EagleDraft:
         check_vocabulary(name, config.vocabulary, target.name, target.vocabulary)
         hidden = target.embedding.shape[-1]
         if config.target_hidden != hidden:
-            raise InvalidInput(f"{name}: target_hidden_size", config.target_hidden, f"{hidden}, as target {target.name} has")
+            raise InvalidInput(
+                f"{name}: target_hidden_size", config.target_hidden, f"{hidden}, as target {target.name} has"
+            )
         if checkpoint.embedding is None and config.hidden != hidden:
-            raise InvalidInput(f"{name}: embed_tokens.weight", None, f"there, as hidden sizes are {config.hidden} and {hidden}")
+            raise InvalidInput(
+                f"{name}: embed_tokens.weight", None, f"there, as hidden sizes are {config.hidden} and {hidden}"
+            )
         self.config = replace(config, capture=_features(config.capture, len(target.layers), name))
         self.features: tuple[int, ...] = self.config.capture or ()
         self.name = name
@@ -64,7 +68,9 @@ class EagleDraft:
         mixed = self._attention(torch.cat([embedded, normed], dim=-1), positions, visible, cache)
         hidden = residual + mixed
         x = self._norm(hidden, "post_attention_layernorm")
-        return hidden + self._linear(F.silu(self._linear(x, "mlp.gate_proj")) * self._linear(x, "mlp.up_proj"), "mlp.down_proj")
+        return hidden + self._linear(
+            F.silu(self._linear(x, "mlp.gate_proj")) * self._linear(x, "mlp.up_proj"), "mlp.down_proj"
+        )
 
     def logits(self, hidden: Tensor) -> Tensor:
         """lm_head(norm(hidden)) [n, draft V], in float32 or better."""
@@ -135,8 +141,11 @@ class EagleSession:
         return self.draft.logits(self.hidden)
 
     def rewind(self, length: int) -> None:
-        """Only the first `length` tokens still hold: position t was read together with token t + 1."""
-        self._consumed = min(self._consumed, max(length - 1, 0))
+        """Only the first `length` tokens still hold: position t was read together with token t + 1.
+
+        The last position is read again, for its output.
+        """
+        self._consumed = min(self._consumed, max(length - 2, 0))
 
     def copy(self) -> EagleSession:
         """An independent state between cycles."""

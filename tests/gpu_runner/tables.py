@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from gpu_runner.draws import Draws
 from gpu_runner.drafting import Drafted, layered
+from gpu_runner.draws import Draws
 from gpu_runner.pool import torch_proxy
 from gpu_runner.rows import DraftRows
 from gpu_runner.verification import descend, torch_verify
@@ -18,7 +18,7 @@ from rheo_core import DraftRow, TreeMethod, TreeShape
 
 @dataclass
 class Tables:
-    """Prefix-dependent random rows. `grain` 0: generic floats; else multiples of 1/grain, a power of two (ties, zeros)."""
+    """Prefix-dependent random rows. `grain` 0: generic floats; else multiples of 1/grain (ties, zeros)."""
 
     seed: int
     size: int
@@ -81,9 +81,7 @@ def twin_cycle(
 ) -> tuple[Drafted, tuple[int, ...]]:
     """One cycle of the twin: the drafted tree and the emitted tokens."""
     ids = None if tables.ids is None else torch.tensor(tables.ids)
-    drafted = layered(
-        TableDraft(tables, prefix), shape, method.leads(shape), torch_proxy(method.proxy), draws, ids=ids
-    )
+    drafted = layered(TableDraft(tables, prefix), shape, method.leads(shape), torch_proxy(method.proxy), draws, ids=ids)
     tree = drafted.tree
 
     def target(node):

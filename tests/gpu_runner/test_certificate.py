@@ -1,4 +1,4 @@
-"""The whole loop on tiny random models, every draw and coin walked: the law of the first three tokens is the target's."""
+"""The whole loop on tiny random models, every draw and coin walked: the first three tokens have the target's law."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from exact.outcomes import law
-from gpu_runner.draws import FromChooser
 from gpu_runner.drafts.causal import CausalDraft
 from gpu_runner.drafts.eagle3 import EagleDraft
+from gpu_runner.draws import FromChooser
 from gpu_runner.engine import Engine
 from gpu_runner.exhaustive import Remembering, engine_law
 from gpu_runner.faults import faults

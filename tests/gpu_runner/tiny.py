@@ -40,7 +40,7 @@ def tiny_model(family="llama", vocabulary=4, layers=4, seed=0, dtype=torch.float
 
 
 def tiny_head(folder, vocabulary=4, draft_vocabulary=None, seed=0, hidden=16, speculators=False, scale=0.35, **config):
-    """Write a random EAGLE-3 head; the folder. A draft vocabulary of its own gets a d2t map that is not the identity."""
+    """Write a random EAGLE-3 head; a draft vocabulary of its own gets a map that is not the identity."""
     generator = torch.Generator().manual_seed(seed)
     own = draft_vocabulary or vocabulary
     heads, kv, head_dim, ffn = 2, 1, 8, 24

@@ -1,0 +1,61 @@
+"""The baseline: the target alone, one token a forward.
+
+It draws from the same processed law, with the same cache and the same seeds' addresses as the speculative engine, so
+that a speed-up compares like with like.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from gpu_runner.cache import TreeCache, causal
+from gpu_runner.draws import Draws
+from gpu_runner.laws import check_int
+from gpu_runner.models import CausalModel
+from gpu_runner.processing import Processing
+from rheo_core import InvalidInput
+from rheo_core.rows import check_id
+
+
+@dataclass(frozen=True)
+class Plain:
+    """Emitted target ids, the gap between the two best logits at each position, seconds of every forward."""
+
+    tokens: tuple[int, ...]
+    gaps: tuple[float, ...]
+    seconds: tuple[float, ...]
+
+
+def autoregressive(
+    target: CausalModel,
+    prompt: Sequence[int],
+    length: int,
+    draws: Draws,
+    processing: Processing | None = None,
+    end: Collection[int] = (),
+) -> Plain:
+    """Text after `prompt`, token by token, until `length` tokens or one of the `end` ids, which is then the last."""
+    processing = Processing() if processing is None else processing
+    check_int(length, 0, "length")
+    if not prompt:
+        raise InvalidInput("prompt", "no tokens", "at least one token")
+    text = [check_id(token, target.vocabulary, f"prompt[{i}]") for i, token in enumerate(prompt)]
+    stops = {check_id(token, target.vocabulary, "end") for token in end}
+    cache, start = TreeCache(), len(text)
+    gaps: list[float] = []
+    seconds: list[float] = []
+    while len(text) - start < length and not (len(text) > start and text[-1] in stops):
+        began = time.perf_counter()
+        held, device = cache.length, target.device
+        new = torch.tensor(text[held:], device=device)
+        positions = torch.arange(held, len(text), device=device)
+        logits, _ = target(new, positions, causal(held, len(new), device), cache, last=1)
+        text.append(draws.index(processing.law(logits)[0], ("emit", len(text) - start, (), 0)))
+        best = logits[0].topk(min(2, target.vocabulary)).values
+        gaps.append(float(best[0] - best[-1]))
+        seconds.append(time.perf_counter() - began)
+    return Plain(tuple(text[start:]), tuple(gaps), tuple(seconds))
