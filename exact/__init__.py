@@ -8,7 +8,9 @@ from exact.certificate import Certificate
 from exact.certifying import Study, certify
 from exact.counterexample import Counterexample
 from exact.cycle_law import target_law
+from exact.interception import torch_law
 from exact.outcomes import EnumerationError, NotReproducible, TooManyOutcomes, UnhashableResult, law
+from exact.testing import assert_lossless
 
 __all__ = [
     "Certificate",
@@ -18,7 +20,9 @@ __all__ = [
     "Study",
     "TooManyOutcomes",
     "UnhashableResult",
+    "assert_lossless",
     "certify",
     "law",
     "target_law",
+    "torch_law",
 ]

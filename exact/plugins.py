@@ -31,7 +31,11 @@ def load_method(spec: str, known: Mapping[str, Method] = methods) -> Method:
     path, _, name = spec.rpartition(":")
     if not path.endswith(".py") or not name:
         raise InvalidInput("method", spec, "a registered name, or path.py:name")
-    found = load_name(path, name)
+    return as_method(load_name(path, name), spec, name)
+
+
+def as_method(found: Any, spec: str, name: str) -> Method:
+    """A method, a verification rule as a method, or `InvalidInput` that says what `spec` is instead."""
     if not inspect.isclass(found) and callable(getattr(found, "cycle", None)) and hasattr(found, "name"):
         return found  # type: ignore[no-any-return]
     if callable(found) and _takes(found, VERIFY_ARGUMENTS):

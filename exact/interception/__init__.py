@@ -1,0 +1,34 @@
+"""The exact law of code that draws through torch, NumPy or `random`, unmodified.
+
+Its random calls are caught while it runs and every outcome is walked with its exact weight; what cannot be followed
+exactly is refused by name and line. Torch is imported only where the code under test has imported it.
+"""
+
+from typing import Any
+
+from exact.interception.errors import Unsupported
+from exact.interception.kernels import KernelCheck, check_kernel
+from exact.interception.replay import Interception, current_chooser, torch_law
+from exact.interception.verdict import FunctionCertificate, certify_function
+
+__all__ = [
+    "FunctionCertificate",
+    "Interception",
+    "KernelCheck",
+    "Unsupported",
+    "certify_function",
+    "check_kernel",
+    "current_chooser",
+    "temperature_processor",
+    "torch_law",
+    "tree_verifier",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The adapters, which need torch."""
+    if name in ("tree_verifier", "temperature_processor"):
+        from exact.interception import adapters
+
+        return getattr(adapters, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

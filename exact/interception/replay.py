@@ -1,0 +1,242 @@
+"""The exact law of a function that draws through torch, NumPy or `random`, as it stands.
+
+The function is run again and again while its random calls are caught; each call is a branch of one walk. Whatever could
+draw unseen is looked for: generators made before, functions bound before, and random state that moved behind the back.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import types
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from exact.arithmetic import ZERO, fraction
+from exact.interception.errors import Unsupported
+from exact.interception.numpy_calls import numpy_patches
+from exact.interception.patches import Patch, applied, bound_before
+from exact.interception.python_calls import random_patches
+from exact.interception.session import Coins, Session
+from exact.interception.uniforms import Uniform
+from exact.outcomes import ExhaustiveChooser, TooManyOutcomes
+from rheo_core import InvalidInput
+
+_PYTHON_STATE, _NUMPY_STATE = random.getstate, np.random.get_state
+_ACTIVE: list[Session] = []
+
+
+def torch_law(function: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[Hashable, Fraction]:
+    """The exact law of `function(*args, **kwargs)`, whatever it draws through torch, NumPy or `random`.
+
+    Tensors and arrays in the result become nested tuples of numbers. Uniforms are ideal real numbers; thresholds and
+    weights count at their exact binary values; `ln` and `e^x` of numbers other than 0 and 1 to 100 digits. Raises
+    `Unsupported` (operation and line) where a draw is not followed, `InvalidInput` on NaN or negative weights, and
+    `NotReproducible` where a run leaves something behind that changes the next one.
+
+    >>> import random
+    >>> torch_law(lambda: "a" if random.random() < 0.25 else "b")
+    {'a': Fraction(1, 4), 'b': Fraction(3, 4)}
+    """
+    return Interception().law(function, *args, **kwargs)
+
+
+class Interception:
+    """How a law is taken: `coins` "ideal" or "grid", at most `limit` outcomes.
+
+    On the grid a uniform is one of the multiples of 2^-24 (float32; 2^-53 float64, 2^-11 float16, 2^-8 bfloat16) below
+    1, as torch's CPU generators and NumPy's make them: there `<=` differs from `<`. `within` opens a context around
+    every run.
+    """
+
+    def __init__(
+        self,
+        coins: Coins = "ideal",
+        limit: int | None = None,
+        within: Callable[[], AbstractContextManager[Any]] = nullcontext,
+    ) -> None:
+        if coins not in ("ideal", "grid"):
+            raise InvalidInput("coins", coins, "'ideal' or 'grid'")
+        self.coins: Coins = coins
+        self.limit = limit
+        self.within = within
+
+    def law(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[Hashable, Fraction]:
+        """The exact law of `function(*args, **kwargs)`."""
+        masses: dict[Hashable, Any] = {}
+        for result, weight in self.outcomes(function, *args, **kwargs):
+            masses[result] = masses.get(result, ZERO) + weight
+        return {result: fraction(mass) for result, mass in masses.items()}
+
+    def outcomes(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Iterator[tuple[Any, Any]]:
+        """(result, exact weight) of every run, one by one; equal results are not merged."""
+        _refuse_made_before(function, args, kwargs)
+        session = Session(self.coins)
+        patches = _patches(session)
+        covered: Any = ZERO
+
+        def run() -> Hashable:
+            session.begin()
+            before = _states()
+            with self._caught(session, patches):
+                result = frozen(function(*args, **kwargs))
+            if _states() == before:
+                return result
+            if not session.suspicious:
+                session.suspicious = True  # once more, looking at every kernel, to find the line
+                return run()
+            raise Unsupported(
+                "a draw that was not seen",
+                "a random state that moved",
+                "draws on the thread of the function",
+                "this run",
+            )
+
+        for count, (result, weight) in enumerate(session.walk.runs(run)):
+            if self.limit is not None and count == self.limit:
+                raise TooManyOutcomes(self.limit, fraction(covered))
+            covered += weight
+            yield result, weight
+
+    @contextmanager
+    def _caught(self, session: Session, patches: Sequence[Patch]) -> Iterator[None]:
+        if _ACTIVE:
+            raise Unsupported("torch_law inside torch_law", "a law taken while another is", "one at a time")
+        _ACTIVE.append(session)
+        session.active = True
+        try:
+            with applied(patches), _torch_caught(session), self.within():
+                yield
+        finally:
+            session.active = False
+            _ACTIVE.pop()
+
+
+def _patches(session: Session) -> list[Patch]:
+    in_random, random_names = random_patches(session)
+    in_numpy, numpy_names = numpy_patches(session)
+    patches = in_random + in_numpy + bound_before(random_names | numpy_names)
+    if "torch" in sys.modules:
+        from exact.interception.torch_calls import torch_patches
+
+        patches += torch_patches(session)
+    return patches
+
+
+def _torch_caught(session: Session) -> AbstractContextManager[None]:
+    if "torch" not in sys.modules:
+        return nullcontext()
+    from exact.interception.torch_calls import torch_caught
+
+    return torch_caught(session)
+
+
+def current() -> Session:
+    """The session of the law that is being taken."""
+    if not _ACTIVE:
+        raise InvalidInput("a uniform", "used after its law was taken", "use inside the function that is certified")
+    return _ACTIVE[-1]
+
+
+def current_chooser() -> ExhaustiveChooser:
+    """A Chooser on the walk of the law that is being taken: rheo_core's drafting beside torch's verification."""
+    return ExhaustiveChooser(current().walk)
+
+
+def frozen(result: Any) -> Hashable:
+    """A result as a key of a law: tensors and arrays as nested tuples of numbers, containers as tuples."""
+    if isinstance(result, Uniform):
+        raise Unsupported("a result", "a uniform", "a result decided by the draws", "the return value")
+    if isinstance(result, Mapping):
+        return tuple((key, frozen(value)) for key, value in result.items())
+    if isinstance(result, list | tuple):
+        return tuple(frozen(item) for item in result)
+    if isinstance(result, set | frozenset):
+        return frozenset(frozen(item) for item in result)
+    if hasattr(result, "tolist"):
+        numbers = (result.detach() if hasattr(result, "detach") else result).tolist()
+        return frozen(numbers)
+    if isinstance(result, float) and result != result:
+        raise InvalidInput("result", "NaN", "numbers")
+    try:
+        hash(result)
+    except TypeError:
+        from exact.outcomes import UnhashableResult
+
+        raise UnhashableResult(f"result: got {result!r}, expected something hashable") from None
+    return result  # type: ignore[no-any-return]
+
+
+def _states() -> tuple[Any, ...]:
+    """Where the global generators of `random`, NumPy and torch stand."""
+    _, key, position, *_ = _NUMPY_STATE(legacy=True)
+    torch = sys.modules.get("torch")
+    states = []
+    if torch is not None:
+        devices = torch.cuda.default_generators if torch.cuda.is_initialized() else ()
+        states = [g.get_state().numpy().tobytes() for g in (torch.default_generator, *devices)]
+    return _PYTHON_STATE(), np.asarray(key).tobytes(), position, states
+
+
+def _refuse_made_before(function: Any, args: Any, kwargs: Mapping[str, Any]) -> None:
+    """Raise for a generator made before that the function can be seen to use: argument, default, closure or global."""
+    seen = {f"argument {i + 1}": value for i, value in enumerate(args)} | {
+        f"argument `{k}`": v for k, v in kwargs.items()
+    }
+    code, inner = getattr(function, "__code__", None), function
+    while code is None and hasattr(inner, "func"):
+        seen |= {f"argument {i + 1}": value for i, value in enumerate(inner.args)} | dict(inner.keywords)
+        inner = inner.func
+        code = getattr(inner, "__code__", None)
+    if code is not None:
+        named = getattr(inner, "__globals__", {})
+        seen |= {f"global `{name}`": named[name] for name in _names(code) if name in named}
+        cells = zip(code.co_freevars, getattr(inner, "__closure__", None) or (), strict=False)
+        seen |= {f"`{name}`": cell.cell_contents for name, cell in cells if _filled(cell)}
+        seen |= {f"default {i + 1}": value for i, value in enumerate(getattr(inner, "__defaults__", None) or ())}
+        seen |= {f"default `{k}`": v for k, v in (getattr(inner, "__kwdefaults__", None) or {}).items()}
+    if getattr(function, "__self__", None) is not None:
+        seen["the object of the method"] = function.__self__
+    for place, value in seen.items():
+        made = _made_before(value)
+        if made is not None:
+            raise Unsupported(made, f"{place}, made before the call", "one made during the call", line=_where(inner))
+
+
+def _made_before(value: Any) -> str | None:
+    """The name of a generator, or of a method bound to one; None for anything else."""
+    torch = sys.modules.get("torch")
+    kinds: tuple[type, ...] = (np.random.Generator, np.random.RandomState, random.Random)
+    if torch is not None:
+        kinds += (torch.Generator,)
+    if (
+        isinstance(value, types.BuiltinMethodType | types.MethodType)
+        or type(value).__name__ == "cython_function_or_method"
+    ):
+        owner = getattr(value, "__self__", None)
+        if isinstance(owner, kinds):
+            return f"{type(owner).__name__}.{value.__name__}"
+    return f"{type(value).__module__}.{type(value).__name__}" if isinstance(value, kinds) else None
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """Global names that a function's code, or a function inside it, mentions."""
+    inner = [_names(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return set(code.co_names).union(*inner)
+
+
+def _filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
+
+
+def _where(function: Any) -> str:
+    code = getattr(function, "__code__", None)
+    name = getattr(function, "__qualname__", repr(function))
+    return name if code is None else f"{name} ({code.co_filename.rsplit('/', 1)[-1]}:{code.co_firstlineno})"

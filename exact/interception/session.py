@@ -1,0 +1,194 @@
+"""What one interception knows: the walk, the uniforms made on this run, and the streams they come from.
+
+Every caught call ends here, as a branch of the walk with exact weights or as a fresh uniform. Two generators that are
+given the same seed during the call give the same numbers, as they would outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+from exact.arithmetic import exact
+from exact.interception.errors import Unsupported, invalid, user_line
+from exact.interception.maps import Affine, Log
+from exact.interception.races import rates
+from exact.interception.uniforms import Coin, Uniform
+from exact.outcomes import Walk
+
+Coins = Literal["ideal", "grid"]
+MANTISSA = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
+"""Random bits of a uniform of each type: torch's CPU generators and NumPy's make the multiples of 2^-bits in [0, 1)."""
+MOST_ORDERS = 5040
+"""The largest number of orders that a permutation may have (7!)."""
+
+
+@dataclass
+class Stream:
+    """The draws of one generator, so that another one of the same seed can repeat them."""
+
+    drawn: list[tuple[Hashable, Any]] = field(default_factory=list)
+
+
+class Source:
+    """A generator as the code sees it: a place in a stream."""
+
+    def __init__(self, session: Session, seed: Hashable | None = None) -> None:
+        self._session = session
+        self.seed(seed)
+
+    def seed(self, seed: Hashable | None) -> None:
+        """Start the stream of this seed; with None, one of its own."""
+        self._stream = Stream() if seed is None else self._session.streams.setdefault(seed, Stream())
+        self._next = 0
+
+    def draw(self, call: Hashable, make: Callable[[], Any]) -> Any:
+        """`make()`, or what an earlier generator of the same seed drew here."""
+        if not self._session.active:
+            raise Unsupported(_name(call), "a generator made in a law that has been taken", "one made during the call")
+        drawn = self._stream.drawn
+        if self._next == len(drawn):
+            drawn.append((call, make()))
+        self._next += 1
+        asked, result = drawn[self._next - 1]
+        if asked != call:
+            raise Unsupported(
+                f"{_name(call)} from a seed used twice", f"{_name(asked)} the first time", "the same calls"
+            )
+        return result
+
+
+class Session:
+    """One interception: `begin()` starts a run; the other methods are what caught calls turn into."""
+
+    def __init__(self, coins: Coins = "ideal") -> None:
+        self.walk = Walk()
+        self.coins = coins
+        self.active = True
+        self.suspicious = False
+        self.streams: dict[Hashable, Stream] = {}
+        self.globals = {name: Source(self) for name in ("torch", "numpy", "random")}
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget the run before."""
+        self._made = 0
+        self.streams.clear()
+        for source in self.globals.values():
+            source.seed(None)
+
+    def uniform(self, kind: str = "float64") -> Uniform:
+        """A fresh uniform in [0, 1) of a float type."""
+        step = exact(Fraction(1, 2 ** MANTISSA[kind])) if self.coins == "grid" else None
+        self._made += 1
+        return Uniform(Coin(self.walk.branch, self._made - 1, step))
+
+    def exponential(self, rate: Any = 1) -> Any:
+        """A fresh exponential of the given rate: -ln(u) / rate."""
+        if self.coins == "grid":
+            raise Unsupported("exponential noise", "coins on a grid", "ideal coins")
+        self._made += 1
+        fresh = Uniform(Coin(self.walk.branch, self._made - 1), (Log(),))
+        return fresh.then(Affine(-1 / exact(rate), exact(0)))
+
+    def index(self, name: str, weights: Sequence[Any]) -> int:
+        """A position with probability proportional to `weights`; NaN, negative and all-zero weights raise."""
+        asked = tuple(weights)
+        if not all(0 <= weight < float("inf") for weight in asked):
+            raise invalid(name, list(asked), "finite non-negative weights")
+        if not any(asked):
+            raise invalid(name, list(asked), "weights of positive sum")
+        return self.walk.branch((name, asked), lambda: [exact(weight) for weight in asked])
+
+    def flip(self, name: str, probability: Any) -> bool:
+        """A coin that is True with `probability`, a number in [0, 1]."""
+        if not 0 <= probability <= 1:
+            raise invalid(name, probability, "a probability in [0, 1]")
+        p = exact(probability)
+        return self.walk.branch((name, probability), lambda: (p, 1 - p)) == 0
+
+    def without_replacement(self, name: str, weights: Sequence[Any], count: int) -> list[int]:
+        """`count` positions one after another, each in proportion to the weights that are left."""
+        left, taken = list(weights), []
+        if sum(1 for weight in left if weight) < count:
+            raise Unsupported(name, f"{left}, {count} draws without replacement", "as many positive weights as draws")
+        for _ in range(count):
+            taken.append(self.index(name, left))
+            left[taken[-1]] = 0
+        return taken
+
+    def order(self, name: str, n: int, count: int | None = None) -> list[int]:
+        """`count` of range(n) in random order (all of them by default)."""
+        count = n if count is None else count
+        orders = 1
+        for i in range(count):
+            orders *= n - i
+        if orders > MOST_ORDERS:
+            raise Unsupported(name, f"{orders} orders", f"at most {MOST_ORDERS}")
+        return self.without_replacement(name, [1] * n, count)
+
+    def integer(self, name: str, low: int, high: int) -> int:
+        """An integer in [low, high)."""
+        if not low < high:
+            raise invalid(name, (low, high), "low < high")
+        if high - low > MOST_ORDERS:
+            raise Unsupported(name, f"{high - low} values", f"at most {MOST_ORDERS}")
+        return low + self.index(name, [1] * (high - low))
+
+    def race(self, name: str, row: Sequence[Any], count: int, largest: bool = True) -> list[int]:
+        """Positions of the `count` largest (or smallest) numbers of a row that holds uniforms, best first."""
+        noisy = [i for i, x in enumerate(row) if isinstance(x, Uniform)]
+        known = [x for x in row if not isinstance(x, Uniform)]
+        if len(noisy) == 1 and count == 1:
+            return [self._against(row, noisy[0], largest)]
+        if known and not all(_surely_ahead(row[i], known, largest) for i in noisy):
+            raise Unsupported(name, f"{len(noisy)} uniforms among known numbers", "uniforms that surely win over them")
+        if count > len(noisy):
+            raise Unsupported(name, f"{count} of {len(noisy)} uniforms", "at most as many as there are uniforms")
+        if len({row[i].coin.number for i in noisy}) == 1:
+            return self._of_one_coin(name, row, noisy, count, largest)
+        weights = rates([row[i] for i in noisy], largest, name)
+        order = [noisy[i] for i in self.without_replacement(name, weights, count)]
+        for i in noisy:
+            row[i].coin.spend(f"{name} at {user_line()}")
+        return order
+
+    def _against(self, row: Sequence[Any], noisy: int, largest: bool) -> int:
+        """One uniform among known numbers: the first of the largest, as torch and NumPy choose."""
+        best = noisy
+        for i, x in enumerate(row):
+            if i != best and _before(x, i, row[best], best, largest):
+                best = i
+        return best
+
+    def _of_one_coin(self, name: str, row: Sequence[Any], noisy: list[int], count: int, largest: bool) -> list[int]:
+        left, order = list(noisy), []
+        for _ in range(count):
+            best = left[0]
+            for i in left[1:]:
+                if _before(row[i], i, row[best], best, largest):
+                    best = i
+            order.append(best)
+            left.remove(best)
+        return order
+
+
+def _before(x: Any, i: int, best: Any, at: int, largest: bool) -> bool:
+    """Whether x, at position i, comes ahead of the best so far; ties go to the lower position."""
+    if largest:
+        return bool(x > best or (i < at and x == best))
+    return bool(x < best or (i < at and x == best))
+
+
+def _surely_ahead(x: Uniform, known: Iterable[Any], largest: bool) -> bool:
+    """Whether x beats every known number whatever its coin: true of w / E against 0 and of anything against -inf."""
+    bound = max(known) if largest else min(known)
+    if largest:
+        return bool(bound == -float("inf") or (bound <= 0 and x.positive))
+    return bool(bound == float("inf"))
+
+
+def _name(call: Hashable) -> str:
+    return str(call[0]) if isinstance(call, tuple) else str(call)

@@ -1,0 +1,208 @@
+"""A tensor some of whose numbers are uniforms.
+
+Its storage holds the known numbers (NaN where a uniform stands); a second tensor of the same geometry says which
+uniform stands where. Whatever moves numbers around is done by torch itself on both, so views, copies and assignments
+behave as they do in torch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import torch
+
+from exact.arithmetic import exact, fraction
+from exact.interception.errors import Unsupported
+from exact.interception.maps import Rounded
+from exact.interception.session import MANTISSA
+from exact.interception.uniforms import FOLLOWED, Uniform
+
+plain = torch._C.DisableTorchFunctionSubclass
+_STORE: list[Uniform] = []
+
+
+def forget() -> None:
+    """Drop the uniforms of the run before."""
+    _STORE.clear()
+
+
+class UniformTensor(torch.Tensor):
+    """A tensor with uniforms in it: `known` [shape] numbers and `places` [shape], -1 where the number is known."""
+
+    known: torch.Tensor
+    places: torch.Tensor
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return followed(func, args, kwargs or {})
+
+
+def followed(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """What a torch function gives where some argument holds a uniform; raises where it is not followed."""
+    from exact.interception.operations import OPERATIONS
+
+    name = getattr(func, "__name__", "")
+    if name == "__get__":
+        name = f"get {getattr(getattr(func, '__self__', None), '__name__', '')}"
+    operation = OPERATIONS.get(name)
+    if operation is None:
+        raise Unsupported(name_of(func), "a tensor that holds a uniform", FOLLOWED)
+    with plain():
+        return operation(func, *args, **kwargs)
+
+
+def name_of(func: Any) -> str:
+    """`torch.argsort`, `Tensor.lt`: how a torch function is written."""
+    name = getattr(func, "__name__", str(func))
+    if name == "__get__":
+        return f"Tensor.{func.__self__.__name__}"
+    return f"Tensor.{name}" if getattr(func, "__objclass__", None) is not None else f"torch.{name}"
+
+
+def wrapped(known: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """A tensor from plain ones; the plain one itself where nothing in it is a uniform."""
+    if not bool((places >= 0).any()):
+        return known
+    known = known.detach()
+    tensor: UniformTensor = torch.Tensor._make_subclass(UniformTensor, known)
+    tensor.known, tensor.places = known, places
+    return tensor
+
+
+def from_cells(numbers: Sequence[Any], like: torch.Tensor) -> torch.Tensor:
+    """A tensor of the shape and type of `like` whose numbers, in order, are `numbers`, known or uniforms."""
+    with plain():
+        values = [math.nan if isinstance(x, Uniform) else x for x in numbers]
+        known = torch.tensor(values, dtype=torch.float64).to(like.dtype).reshape(like.shape).to(like.device)
+        return wrapped(known, _stored(numbers, like))
+
+
+def _stored(numbers: Sequence[Any], like: torch.Tensor) -> torch.Tensor:
+    places = []
+    for x in numbers:
+        places.append(len(_STORE) if isinstance(x, Uniform) else -1)
+        if isinstance(x, Uniform):
+            _STORE.append(x)
+    return torch.tensor(places, dtype=torch.long, device=like.device).reshape(like.shape)
+
+
+def lifted(value: Any) -> Any:
+    """A uniform by itself as a tensor of no dimension; anything else as it is."""
+    return from_cells([value], torch.empty((), dtype=torch.float64)) if isinstance(value, Uniform) else value
+
+
+def known(value: Any) -> Any:
+    """The plain tensor of known numbers; numbers and plain tensors as they are."""
+    return value.known if isinstance(value, UniformTensor) else math.nan if isinstance(value, Uniform) else value
+
+
+def places(value: Any) -> torch.Tensor:
+    """Which uniform stands where; -1 everywhere for plain tensors and numbers."""
+    value = lifted(value)
+    if isinstance(value, UniformTensor):
+        return value.places
+    shape, device = (value.shape, value.device) if isinstance(value, torch.Tensor) else ((), None)
+    return torch.full(shape, -1, dtype=torch.long, device=device)
+
+
+def cells(tensor: Any) -> list[Any]:
+    """The numbers of a tensor in order, uniforms where they stand."""
+    with plain():
+        if not isinstance(tensor, UniformTensor):
+            return torch.as_tensor(tensor).flatten().tolist()
+        values, at = tensor.known.flatten().tolist(), tensor.places.flatten().tolist()
+    return [_STORE[place] if place >= 0 else x for place, x in zip(at, values, strict=True)]
+
+
+def spread(value: Any, shape: Sequence[int], dtype: torch.dtype) -> list[Any]:
+    """The numbers of `value` broadcast to a shape, in a type."""
+    if isinstance(value, Uniform):
+        return [value] * math.prod(shape)
+    if isinstance(value, UniformTensor):
+        tensor = converted(value, dtype)
+        return cells(wrapped(known(tensor).expand(shape), places(tensor).expand(shape)))
+    return torch.as_tensor(value).to(dtype).expand(shape).flatten().tolist()
+
+
+def become(tensor: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """Make a tensor, in place, what `value` is (its shape, with uniforms or not)."""
+    with plain():
+        value = converted(value, tensor.dtype)
+        promote(tensor)
+        known(tensor).copy_(known(value))
+        places(tensor).copy_(places(value))
+    return tensor
+
+
+def promote(tensor: torch.Tensor) -> None:
+    """Let a plain tensor hold uniforms from now on; a view of another one cannot."""
+    if isinstance(tensor, UniformTensor):
+        return
+    if tensor._is_view() or type(tensor) is not torch.Tensor:
+        kind = "a view" if tensor._is_view() else f"a {type(tensor).__name__}"
+        raise Unsupported(
+            "a uniform written in place", f"{kind} of shape {tuple(tensor.shape)}", "a whole plain tensor"
+        )
+    alias, nowhere = tensor.detach(), torch.full_like(tensor, -1, dtype=torch.long, requires_grad=False)
+    tensor.__class__ = UniformTensor
+    tensor.known, tensor.places = alias, nowhere  # type: ignore[attr-defined]
+
+
+def converted(value: Any, dtype: torch.dtype) -> Any:
+    """The same numbers in another type; uniforms are rounded where it is narrower."""
+    if not isinstance(value, torch.Tensor) or value.dtype == dtype:
+        return value
+    if not isinstance(value, UniformTensor):
+        return value.to(dtype)
+    numbers = cells(value)
+    if not dtype.is_floating_point:
+        cast: Callable[[Any], Any] = bool if dtype == torch.bool else int
+        numbers = [cast(x) if isinstance(x, Uniform) else x for x in numbers]
+        target = value.known.nan_to_num().to(dtype)
+        flat = [x if place >= 0 else y for place, x, y in
+                zip(value.places.flatten().tolist(), numbers, target.flatten().tolist(), strict=True)]  # fmt: skip
+        return torch.tensor(flat, dtype=dtype, device=target.device).reshape(target.shape)
+    if not _holds(dtype, value.dtype):
+        numbers = [x.then(Rounded(str(dtype), _cutter(dtype))) if isinstance(x, Uniform) else x for x in numbers]
+    return from_cells(numbers, value.known.to(dtype))
+
+
+def _holds(wide: torch.dtype, narrow: torch.dtype) -> bool:
+    """Whether every number of the one type is a number of the other."""
+    a, b = torch.finfo(wide), torch.finfo(narrow)
+    return a.eps <= b.eps and a.max >= b.max and a.smallest_normal <= b.smallest_normal
+
+
+def kind(dtype: torch.dtype) -> str:
+    """`float32` and so on; raises for a type that holds no uniforms."""
+    name = str(dtype).removeprefix("torch.")
+    if name not in MANTISSA:
+        raise Unsupported("a uniform", dtype, f"one of {', '.join(MANTISSA)}")
+    return name
+
+
+def _cutter(dtype: torch.dtype) -> Callable[[Any, bool], tuple[Any, bool]]:
+    """Where a number must lie for its rounding to the type (ties to even) to be < t, or <= t where `closed`."""
+    bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[torch.finfo(dtype).bits // 8]
+
+    def value(number: torch.Tensor) -> Fraction:
+        return Fraction(float(number))
+
+    def cut(t: Any, closed: bool) -> tuple[Any, bool]:
+        edge = fraction(t)
+        with plain():
+            below = torch.tensor(float(edge), dtype=torch.float64).to(dtype)
+            up, down = torch.tensor(math.inf, dtype=dtype), torch.tensor(-math.inf, dtype=dtype)
+            if not torch.isfinite(below):
+                raise Unsupported(f"rounding to {dtype}", float(edge), "numbers within its range")
+            while value(below) > edge or (value(below) == edge and not closed):
+                below = torch.nextafter(below, down)
+            while value(above := torch.nextafter(below, up)) < edge or (value(above) == edge and closed):
+                below = above
+            even = int(below.view(bits)) % 2 == 0
+        return exact((value(below) + value(above)) / 2), even
+
+    return cut
