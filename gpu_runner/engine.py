@@ -129,7 +129,7 @@ class Generation:
 
 
 class Engine:
-    """A target, a draft, a method, a shape; `processing` is the target law, `support` the number of tokens Y is among."""
+    """A target, a draft, a method, a shape; `processing` is the target law, `support` how many tokens Y is among."""
 
     def __init__(
         self,

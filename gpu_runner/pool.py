@@ -73,19 +73,20 @@ class Pools:
         self.m = m
         self.proxy = proxy
         self.size = min(width, rows.score.shape[-1])
+        self.score = rows.score.clamp(max=1)  # a float law may hold 1 + eps; as a score it would rise along a path
         self.order = rows.best(self.size)
         self.tails: Tails | None = rows.tails(self.order[:, :m]) if m < self.size else None
 
     def slots(self, sampled: Tensor | None) -> Slots:
         """The pools in slot order; `sampled` [n] are the tokens drawn from `tails` (ignored where absent)."""
         token, kind = self.order, self._kinds(self.order)
-        score = self.rows.score.gather(-1, token)
+        score = self.score.gather(-1, token)
         if sampled is None or self.tails is None:
             return Slots(token, kind, score)
         has, m = self.tails.present[:, None], self.m
         mixed = torch.cat([token[:, :m], sampled[:, None], self._fills(sampled)], dim=-1)
-        scores = self.rows.score.gather(-1, mixed)
-        scores[:, m] = self.proxy(self.rows.score, self.order, m, sampled)
+        scores = self.score.gather(-1, mixed)
+        scores[:, m] = self.proxy(self.score, self.order, m, sampled)
         kinds = kind.clone()
         kinds[:, m] = SAMPLED
         return Slots(torch.where(has, mixed, token), torch.where(has, kinds, kind), torch.where(has, scores, score))
