@@ -8,6 +8,8 @@ laws. Optional `ids` maps draft ids to target ids. Everything else in the file i
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,7 +21,8 @@ import numpy as np
 
 from exact.arithmetic import exact_law
 from rheo_core import DraftRow, InvalidInput
-from rheo_core.laws import Row, check_law, normalise, softmax, zeroed
+from rheo_core.errors import check_count
+from rheo_core.laws import Row, check_law, check_temperature, normalise, softmax, zeroed
 from rheo_core.rows import Prefix
 
 ARITHMETICS = ("rational", "float64", "float32", "float16")
@@ -71,11 +74,16 @@ class Rows:
     def _context(self, prefix: Prefix) -> Context:
         context = self.contexts.get(prefix, self.contexts.get(None))
         if context is None:
-            raise InvalidInput(f"{self.name}: prefix", _key(prefix), 'a context of that key, or one of key "*"')
+            raise InvalidInput(f"{self.name}: prefix", _key(prefix) or "the empty one", 'a context of that key, or one of key "*"')
         return context
 
     def _floats(self, values: list[Any]) -> Row:
-        return np.array(values, dtype=np.float64 if self.arithmetic == "rational" else self.arithmetic)
+        """Logits in the arithmetic; one that it cannot hold is refused, not made infinite."""
+        dtype = np.dtype(np.float64 if self.arithmetic == "rational" else self.arithmetic)
+        for value in values:
+            if abs(value) > float(np.finfo(dtype).max) and abs(value) != math.inf:
+                raise InvalidInput(f"{self.name}: logit", value, f"a number within the range of {dtype}")
+        return np.array(values, dtype=dtype)
 
     def _listed(self, values: list[Any], where: str) -> Row:
         if self.temperature != 1:
@@ -98,7 +106,7 @@ def read_rows(
     """Read a rows file. Raises `InvalidInput`, naming the file and the entry, on anything that is not one."""
     file = Path(path)
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput("rows file", str(path), f"a readable file ({_reason(error)})") from None
     return parse_rows(text, file.stem, temperature, support, arithmetic)
@@ -121,13 +129,23 @@ def parse_rows(
     if arithmetic not in ARITHMETICS:
         raise InvalidInput("arithmetic", arithmetic, f"one of {', '.join(ARITHMETICS)}")
     try:
-        document = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InvalidInput(name, text[:40] or "an empty file", f"JSON ({error})") from None
+        document = json.loads(text, object_pairs_hook=lambda pairs: _object(pairs, name))
+    except InvalidInput:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(name, text.strip()[:40] or "an empty file", f"JSON ({error})") from None
+    if support is not None:
+        check_count("support", support, 1)
+    check_temperature(temperature)
     listed = document.get("contexts") if isinstance(document, dict) else None
     if not isinstance(listed, dict) or not listed:
         raise InvalidInput(name, type(document).__name__, 'an object with a non-empty object "contexts"')
-    contexts = {_prefix(key, name): _checked(context, key, name) for key, context in listed.items()}
+    contexts: dict[Prefix | None, Context] = {}
+    for key, context in listed.items():
+        prefix = _prefix(key, name)
+        if prefix in contexts:
+            raise InvalidInput(f"{name}: context", key, "each prefix once")
+        contexts[prefix] = _checked(context, key, name)
     ids = document.get("ids")
     if ids is not None and not (isinstance(ids, list) and all(type(value) is int for value in ids)):
         raise InvalidInput(f"{name}: ids", ids, "a list of target ids")
@@ -137,13 +155,19 @@ def parse_rows(
 def _prefix(key: str, name: str) -> Prefix | None:
     if key == "*":
         return None
-    try:
-        ids = tuple(int(part) for part in key.split(",")) if key else ()
-    except ValueError:
-        ids = (-1,)
-    if any(value < 0 for value in ids):
+    if key and re.fullmatch(r"[0-9]{1,18}(,[0-9]{1,18})*", key) is None:
         raise InvalidInput(f"{name}: context", key, 'token ids joined by ",", or "*"')
-    return ids
+    return tuple(int(part) for part in key.split(",")) if key else ()
+
+
+def _object(pairs: list[tuple[str, Any]], name: str) -> dict[str, Any]:
+    """A JSON object, refused where it lists a key twice: the earlier value would be lost."""
+    listed: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in listed:
+            raise InvalidInput(f"{name}: key", key, "each key once")
+        listed[key] = value
+    return listed
 
 
 def _checked(context: Any, key: str, name: str) -> Context:
