@@ -18,6 +18,7 @@ from scipy import optimize, stats
 from exact import table1
 from exact.arithmetic import exact_law
 from exact.cycle_law import cycle_law, joint_law, target_law
+from montecarlo.audit_power import growth
 from montecarlo.goodness import CONCENTRATIONS, Floats, divergence, samples_needed, variation_radius
 from rheo_core import InvalidInput, Method, TreeShape
 from rheo_core.rows import Pair, Prefix
@@ -167,7 +168,10 @@ WITNESSES = (
 
 @dataclass(frozen=True)
 class MethodPower:
-    """What it takes to catch one method on some rows by the joint law of its first `length` tokens."""
+    """What it takes to catch one method on some rows by the joint law of its first `length` tokens.
+
+    `audit_tokens`: recorded first tokens of cycles at these rows with which the audit raises its alarm.
+    """
 
     method: str
     rows: str
@@ -177,6 +181,7 @@ class MethodPower:
     cells: int
     power: dict[str, float]
     needed: dict[str, float]
+    audit_tokens: float
 
 
 def laws(method: Method, pair: Pair, shape: TreeShape, length: int) -> tuple[Floats, Floats]:
@@ -191,6 +196,7 @@ def laws(method: Method, pair: Pair, shape: TreeShape, length: int) -> tuple[Flo
 def method_power(method: Method, witness: Witness, samples: int, bars: Bars) -> MethodPower:
     """The power against one method on one set of rows, at the length (1 to 3 tokens) that shows it best."""
     pair = Pair(witness.target, witness.draft)
+    audit_tokens = _audit_tokens(method, pair, witness.shape, bars)
     best: MethodPower | None = None
     for length in range(1, min(3, witness.shape.depth + 1) + 1):
         law, p = laws(method, pair, witness.shape, length)
@@ -206,6 +212,7 @@ def method_power(method: Method, witness: Witness, samples: int, bars: Bars) -> 
             cells=degrees + 1,
             power={test: power(test, samples, degrees, spread, bars.alarm) for test in tests},
             needed={test: _needed_or_first(test, degrees, law, p, spread, bars) for test in tests},
+            audit_tokens=audit_tokens,
         )
         if best is None or found.needed["chi-square"] < best.needed["chi-square"]:
             best = found
@@ -218,3 +225,14 @@ def _needed_or_first(test: str, degrees: int, law: Floats, p: Floats, spread: fl
     if not math.isinf(spread):
         return needed(test, degrees, spread, bars)
     return math.log(bars.miss) / math.log1p(-min(float(law[p == 0].sum()), 1 - 1e-15))
+
+
+def _audit_tokens(method: Method, pair: Pair, shape: TreeShape, bars: Bars) -> float:
+    law, p = laws(method, pair, shape, 1)
+    if (law[p == 0] > 0).any():
+        return _needed_or_first("audit", 0, law, p, math.inf, bars)
+    emitted = [float(mass) for mass in exact_law(pair.p(()))]
+    got = np.zeros(len(emitted))
+    got[np.array(emitted) > 0] = law[p > 0]
+    draft = pair.in_target_ids(pair.q(()).score, len(emitted)).astype(np.float64)
+    return growth(got, emitted, draft, alarm=bars.alarm).needed(bars.miss)

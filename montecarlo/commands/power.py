@@ -101,7 +101,7 @@ def report(listed: list[Plan], found: list[MethodPower], cells: int, samples: in
         table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left")
         for name in ("method", "rows"):
             table.add_column(name)
-        for name in ("tokens", "TV", "chi-square", "e-process", "needed (chi-square)", "needed (e-process)"):
+        for name in ("length", "TV", "chi-square", "e-process", "needed: chi-square", "e-process", "audit"):
             table.add_column(name, justify="right")
         for each in found:
             table.add_row(
@@ -111,17 +111,19 @@ def report(listed: list[Plan], found: list[MethodPower], cells: int, samples: in
                 f"{each.variation:.4g}",
                 *(f"{each.power[test]:.4g}" for test in ("chi-square", "e-process")),
                 *(_count(each.needed[test]) for test in ("chi-square", "e-process")),
+                _count(each.audit_tokens),
             )
         options.out.print(table)
     options.out.print(
         "Scope: chi-square by its noncentral law, the e-process by its large-sample value, total variation by "
-        "concentration (rigorous, and therefore conservative); methods by the exact law on the rows named.",
+        "concentration (rigorous, and therefore conservative); methods by the exact law on the rows named "
+        "(length: tokens of the joint law; audit: recorded first tokens of a cycle; -: no loss to see).",
         highlight=False,
     )
 
 
 def _count(value: float) -> str:
-    return "no loss here" if math.isinf(value) else f"{math.ceil(value):,}"
+    return "-" if math.isinf(value) else f"{math.ceil(value):,}"
 
 
 def document(listed: list[Plan], found: list[MethodPower], cells: int, samples: int, bars: Bars) -> dict[str, Any]:
@@ -130,6 +132,7 @@ def document(listed: list[Plan], found: list[MethodPower], cells: int, samples: 
     for each in found:
         entry = asdict(each)
         entry["needed"] = {test: None if math.isinf(n) else math.ceil(n) for test, n in each.needed.items()}
+        entry["audit_tokens"] = None if math.isinf(each.audit_tokens) else math.ceil(each.audit_tokens)
         entry["spread"] = None if math.isinf(each.spread) else each.spread
         methods.append(entry)
     return {
