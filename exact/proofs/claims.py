@@ -189,3 +189,49 @@ RHEO_OVER_RRSW_BELOW_TAIL = Claim(
     over="n",
     given=(Le(p[n], q[n], evaluate=False),),
 )
+RHEO_OVER_RRSW_WITHOUT_LEADS = Claim(
+    "A_Rheo >= A_RRSw without leads (m = 0)",
+    "appendix D.3",
+    Ge(theorem3, equation_18, evaluate=False),
+    Ge(theorem3, expression(equation_18, Mul(r[n], rejected(V))), evaluate=False),
+    over="n",
+    given=(Eq(m, Integer(0), evaluate=False),),
+)
+RHEO_OVER_RRSW_WHOLE = Claim(
+    "A_Rheo >= A_RRSw where every token is a candidate (n = V)",
+    "appendix D.3",
+    Ge(theorem3, equation_18, evaluate=False),
+    Ge(theorem3, expression(equation_18, Mul(r[n], rejected(V))), evaluate=False),
+    over="n",
+    given=(Eq(n, V, evaluate=False),),
+)
+RRSW_CLAIMS = (
+    RHEO_OVER_RRSW_WITHOUT_FILLS,
+    RHEO_OVER_RRSW_BELOW_TAIL,
+    RHEO_OVER_RRSW_WITHOUT_LEADS,
+    RHEO_OVER_RRSW_WHOLE,
+)
+"""Proved for every V. They leave nothing for V <= 3, so that the smallest failure of `RHEO_OVER_RRSW` has four tokens."""
+
+k = Symbol("k", integer=True, positive=True)
+LOOP_EMITS = Claim(
+    "the loop of Algorithm 1 emits r, whatever its candidates",
+    "Algorithm 1, lines 12-20; appendix C.3 (h_res = r)",
+    Eq(emitted[w], r[w], evaluate=False),
+    Eq(emitted[w], expression(r[w], Mul(r[1], r[w])), evaluate=False),
+    over="w",
+)
+LOOP_ACCEPTS = Claim(
+    "the loop accepts one of its k candidates with their mass under r",
+    "Algorithm 1, lines 12-20",
+    Eq(accepted(k), top(r, k), evaluate=False),
+    Eq(accepted(k), top(r, k - 1), evaluate=False),
+    over="k",
+)
+LEMMA_4 = Claim(
+    "q(x_{m+1}) <= proxy <= 1, whatever Y is",
+    "Lemma 4",
+    Le(IndexedBase("q")[m + 1], Symbol("proxy")),
+    Le(IndexedBase("q")[m], Symbol("proxy")),
+    over="m",
+)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from itertools import product
 from typing import Any
 
@@ -24,11 +24,11 @@ from exact.proofs.cells import Cell, Part, coordinates
 from exact.proofs.claims import Claim
 from exact.proofs.compiled import Rows, compiled, holds
 from exact.proofs.layer import layer, total
-from exact.proofs.pools import Cases, Place, Tally
+from exact.proofs.pools import Cases, Place, Tally, non_negative
 from exact.proofs.proof import Control, Proof, Verdict, Witness
 from exact.proofs.rings import generators, value
 from exact.proofs.symbolic import Reduced, Symbolic, row_of
-from rheo_core.laws import residual
+from rheo_core.laws import Row, excess
 
 TIMEOUT_MS = 20_000
 ABOVE, BETWEEN, BELOW = 1, 0, -1
@@ -60,13 +60,12 @@ def lumpings(claim: Claim) -> list[Lumps]:
     check_lumpable(claim.control)
     sides = (ABOVE, BETWEEN, BELOW) if about_rrsw(claim) else (ABOVE, BELOW)
     if claim.over == "w":
-        front, single = "", "W"
-    else:
-        front, single = ("L" if without_middle(claim) else "L" + "M" * len(sides)), "X"
-    roles = front + single + "R" * len(sides)
-    middle = () if len(front) < 2 else sides
-    lead = (ABOVE,) if front else ()
-    return [Lumps(roles, (*lead, *middle, side, *sides)) for side in sides]
+        return [Lumps("W" + "R" * len(sides), (side, *sides)) for side in sides]
+    lead = "" if fixed(claim, claims.m, Integer(0)) else "L"
+    middle = () if fixed(claim, claims.n, claims.m + 1) else sides
+    rest = () if fixed(claim, claims.n, claims.V) else sides
+    roles = lead + "M" * len(middle) + "X" + "R" * len(rest)
+    return [Lumps(roles, (*(ABOVE for _ in lead), *middle, side, *rest)) for side in sides]
 
 
 def about_rrsw(claim: Claim) -> bool:
@@ -74,9 +73,9 @@ def about_rrsw(claim: Claim) -> bool:
     return claims.r_rrsw in claim.statement.atoms(IndexedBase)
 
 
-def without_middle(claim: Claim) -> bool:
-    """Whether the claim is only about pools without fills, n = m + 1."""
-    return any(isinstance(each, Eq) and each.lhs == claims.n for each in claim.given)
+def fixed(claim: Claim, letter: Expr, value: Expr) -> bool:
+    """Whether the claim is only about pools in which a number has a given value: such roles are left out."""
+    return any(isinstance(each, Eq) and each.args == (letter, value) for each in claim.given)
 
 
 def check_lumpable(statement: Relational) -> None:
@@ -104,11 +103,12 @@ def _additive(term: Expr, index: Expr) -> bool:
 class Problem:
     """One pool of lumps in coordinates that are all >= 0: the letters, and what is assumed of the coordinates.
 
-    `relation` is a polynomial that is 0; `positive` are polynomials that are > 0.
+    `forms` are the same letters with Z, and Z~, written in one way or in another; `relation` is a polynomial that is 0;
+    `positive` are polynomials that are > 0.
     """
 
     lumps: Lumps
-    rows: Rows
+    forms: list[Rows]
     cases: Cases
     coordinates: list[Any]
     relation: Any
@@ -123,12 +123,13 @@ def pool_problems(lumps: Lumps) -> list[Problem]:
     found = []
     for parts in (apart, alike):
         place = Place.of(Cell(tuple(parts), m), "flint")
-        place.below.integers.update(lumps.integers)
+        for rows in (place.below, place.above):
+            rows.integers.update(lumps.integers)
         mass = total(place.layer.p)
         positive = [mass] if isinstance(place.layer.below, int) else [mass, place.layer.below]
         a, e = coordinates(len(parts), "flint")
         relation = place.layer.above - place.layer.below
-        found.append(Problem(lumps, place.below, place.cases, a + e, relation, positive))
+        found.append(Problem(lumps, [place.below, place.above], place.cases, a + e, relation, positive))
     return found
 
 
@@ -141,40 +142,42 @@ def thinned_problems(lumps: Lumps) -> list[Problem]:
     names = ["A", "B", *(f"{letter}{v}" for letter in "gh" for v in range(1, len(lumps.roles) + 1))]
     a, b, *rest = generators(names)
     g, h = rest[: len(lumps.roles)], rest[len(lumps.roles) :]
-    one, m = a + b, lumps.integers["m"]
+    everything, m = [a, b, *rest], lumps.integers["m"]
+    a = a if m else 0
+    one = a + b
     tail = range(m, len(lumps.roles))
     above, below = ([v for v in tail if lumps.sides[v] == side] for side in (ABOVE, BELOW))
     target = [g[v] if v in below else g[v] + h[v] for v in tail]
     draft = [b * g[v] if v in above else one * (g[v] + h[v]) if v in below else one * g[v] + b * h[v] for v in tail]
-    apart = _thinned(lumps, a, b, target, draft)
-    alike = _thinned(lumps, a, b, [g[v] for v in tail], [one * g[v] for v in tail])
+    alike, whole = [g[v] for v in tail], total([g[v] for v in tail])
     rejected = total([h[v] for v in below])
-    full = _thinned(lumps, 1, 0, [0 for _ in tail], [g[v] for v in tail])
-    everything = [a, b, *g, *h]
+    relation = one * total(target) - total(draft)
     return [
-        Problem(lumps, *apart, everything, one * total(target) - total(draft), [b, rejected]),
-        Problem(lumps, *alike, everything, 0, [b, total([g[v] for v in tail])]),
-        Problem(lumps, *full, everything, 0, [total([g[v] for v in tail])]),
+        Problem(lumps, *_thinned(lumps, a, b, target, draft), everything, relation, [b, rejected]),
+        Problem(lumps, *_thinned(lumps, a, b, alike, [one * x for x in alike]), everything, 0, [b, whole]),
+        *([Problem(lumps, *_thinned(lumps, 1, 0, [0 for _ in tail], alike), everything, 0, [whole])] if m else []),
     ]
 
 
-def _thinned(lumps: Lumps, a: Any, b: Any, target: list[Any], draft: list[Any]) -> tuple[Rows, Cases]:
-    """Rows of p = B p~ off the lead and q~, as laws, with both residuals."""
+def _thinned(lumps: Lumps, a: Any, b: Any, target: list[Any], draft: list[Any]) -> tuple[list[Rows], Cases]:
+    """Rows of p = B p~ off the lead and q~, as laws, with both residuals, over each form of Z and of Z~."""
     m, one = lumps.integers["m"], a + b
     mass = one * total(target) if b else total(draft)  # in this form the sum of p off the lead is B, term by term
-    p = [Reduced(a, one)] * m + [Reduced(b * one * x, one * mass) if b else 0 for x in target]
-    q = [0] * m + [Reduced(y, mass) for y in draft]
-    off_lead = Reduced(b, one) if b else 0
-    letters = {"p": p, r"\tilde{q}": q, "r": _residual(p, q)}
-    letters[r"r^{\mathrm{RRSw}}"] = _residual([0] * m + p[m:], [off_lead * y for y in q])
-    cases = Cases()
-    return Rows(letters, dict(lumps.integers), order=cases), cases
+    p = row_of([Reduced(a, one)] * m + [Reduced(b * one * x, one * mass) if b else 0 for x in target])
+    q = row_of([0] * m + [Reduced(y, mass) for y in draft])
+    late = row_of([0] * m + p[m:].tolist())
+    thinned = row_of([Reduced(b, one) * y if b and isinstance(y, Symbolic) else 0 for y in q])
+    cases, forms = Cases(), []
+    for r, r_rrsw in product(_residuals(p, q), _residuals(late, thinned)):
+        letters = {"p": p.tolist(), r"\tilde{q}": q.tolist(), "r": r, r"r^{\mathrm{RRSw}}": r_rrsw}
+        forms.append(Rows(letters, dict(lumps.integers), order=cases))
+    return forms, cases
 
 
-def _residual(p: list[Any], q: list[Any]) -> list[Any]:
-    """norm(max(0, p - q)), 0 where it has no mass."""
-    found = residual(row_of(p), row_of(q))
-    return [0] * len(p) if found is None else list(found)
+def _residuals(p: Row, q: Row) -> Iterator[list[Any]]:
+    """norm(max(0, p - q)), its mass written as the sum of the gaps above, then as that of the gaps below; 0 without."""
+    for z in (sum(excess(p, q).tolist()), sum(excess(q, p).tolist())):
+        yield [gap / z if z else 0 for gap in excess(p, q).tolist()]
 
 
 def faces(lumps: Lumps) -> Iterator[Cell]:
@@ -216,16 +219,18 @@ def decide(claim: Claim, statement: Relational, problems: Sequence[Problem]) -> 
     verdict: Verdict = "proved"
     queries, held = 0, None
     for each in problems:
-        if not tally.applies(each.rows):
+        if not tally.applies(each.forms[0]):
             continue
-        unknowns = [z3.Real(f"x{i}") for i in range(len(each.coordinates))]
-        solver = z3.Solver()
+        context = z3.Context()  # one of its own, so that the time taken does not hang on what was asked before
+        unknowns = [z3.Real(f"x{i}", context) for i in range(len(each.coordinates))]
+        solver = z3.Solver(ctx=context)
         solver.set("timeout", TIMEOUT_MS)
         solver.add(*(x >= 0 for x in unknowns), _term(each.relation, unknowns) == 0)
         solver.add(*(_term(polynomial, unknowns) > 0 for polynomial in each.positive))
         if held is None and solver.check() == z3.sat:
             held = _witness(each, _point(_plain_model(solver, unknowns), unknowns), "all assumptions hold")
-        for gap in each.cases.each(lambda each=each: tally.difference(each.rows)):  # type: ignore[misc]
+        for gaps in each.cases.each(*(partial(tally.difference, rows) for rows in each.forms)):
+            gap = next((gap for gap in gaps if non_negative(gap)), gaps[0])  # one number in several forms: the plainest
             number = _term(gap.num if isinstance(gap, Symbolic) else gap, unknowns)
             solver.push()
             solver.add(number != 0 if tally.equality else number < 0)
@@ -252,12 +257,12 @@ def _plain_model(solver: Any, unknowns: Sequence[Any]) -> Any:
 def _term(polynomial: Any, unknowns: Sequence[Any]) -> Any:
     """A polynomial as a z3 term."""
     if isinstance(polynomial, int):
-        return z3.RealVal(polynomial)
+        return z3.RealVal(polynomial, unknowns[0].ctx)
     terms = []
     for exponents, coefficient in polynomial.terms():
         factors = [x for x, power in zip(unknowns, exponents, strict=True) for _ in range(int(power))]
-        terms.append(reduce(lambda one, other: one * other, factors, z3.RealVal(int(coefficient))))
-    return z3.Sum(terms) if terms else z3.RealVal(0)
+        terms.append(reduce(lambda one, other: one * other, factors, z3.RealVal(int(coefficient), unknowns[0].ctx)))
+    return z3.Sum(terms) if terms else z3.RealVal(0, unknowns[0].ctx)
 
 
 def _point(model: Any, unknowns: Sequence[Any]) -> list[Fraction] | None:
@@ -269,7 +274,7 @@ def _point(model: Any, unknowns: Sequence[Any]) -> list[Fraction] | None:
 
 
 def _laws(each: Problem, point: list[Fraction]) -> tuple[list[Fraction], list[Fraction]]:
-    rows = ([_at(x, point) for x in each.rows.rows[name]] for name in ("p", r"\tilde{q}"))
+    rows = ([_at(x, point) for x in each.forms[0].rows[name]] for name in ("p", r"\tilde{q}"))
     p, q = ([x / sum(row) for x in row] for row in rows)
     return p, q
 

@@ -59,12 +59,15 @@ class Cases(Order):
         self.used += 1
         return self.script[self.used - 1]
 
-    def each(self, value: Callable[[], Any]) -> Iterator[Any]:
-        """The value in every case."""
+    def each(self, *values: Callable[[], Any]) -> Iterator[list[Any]]:
+        """The values in every case, all of them in one case at a time."""
         self.script.clear()
         while True:
-            self.used = 0
-            yield value()
+            found = []
+            for value in values:
+                self.used = 0
+                found.append(value())
+            yield found
             while self.script and not self.script[-1]:
                 self.script.pop()
             if not self.script:
@@ -172,12 +175,12 @@ def decide(tallies: Sequence[Tally], place: Place, letter: str, value: int) -> N
 def _proved(tally: Tally, place: Place) -> bool:
     if tally.equality:
         relation = place.layer.above - place.layer.below
-        return all(_vanishes(each, relation) for each in place.cases.each(lambda: tally.difference(place.below)))
+        return all(_vanishes(each, relation) for (each,) in place.cases.each(lambda: tally.difference(place.below)))
     # Written over the one form of Z or over the other, case by case: in each case the polynomial is the same number.
-    below = [_non_negative(each) for each in place.cases.each(lambda: tally.difference(place.below))]
+    below = [non_negative(each) for (each,) in place.cases.each(lambda: tally.difference(place.below))]
     if all(below):
         return True
-    above = [_non_negative(each) for each in place.cases.each(lambda: tally.difference(place.above))]
+    above = [non_negative(each) for (each,) in place.cases.each(lambda: tally.difference(place.above))]
     return all(one or other for one, other in zip(below, above, strict=True))
 
 
@@ -190,7 +193,8 @@ def _vanishes(number: Any, relation: Any) -> bool:
     return bool(divmod(top, relation)[1] == 0)
 
 
-def _non_negative(number: Any) -> bool:
+def non_negative(number: Any) -> bool:
+    """Whether no coefficient of the number's numerator is negative."""
     return sign(number.num if isinstance(number, Symbolic) else number) in (0, 1)
 
 
