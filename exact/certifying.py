@@ -99,7 +99,7 @@ class Study:
             total_variation=fraction(compared.total_variation),
             rounding_bound=bound,
             classes=None if found is None else len(found),
-            counterexample=None if lossless else _counterexample(self.given, rule.name, lead, shape, compared),
+            counterexample=None if lossless else _counterexample(self.given, rule.name, lead, shape, compared, cycles),
             every_target_reason=verdict.reason,
             every_target_counterexample=None
             if verdict.loss is None
@@ -178,10 +178,11 @@ def _run(
 
 
 def _counterexample(
-    pair: Pair, name: str, lead: int | None, shape: TreeShape, compared: Comparison
+    pair: Pair, name: str, lead: int | None, shape: TreeShape, compared: Comparison, cycles: int = 1
 ) -> Counterexample | None:
     if compared.wrong is None:
         return None
     sequence, got, right = compared.wrong
     targets, drafts = table(pair.target_rows()), table(pair.draft_rows(lead or 0))
-    return Counterexample(targets, drafts, shape, lead, sequence, fraction(got), fraction(right), name)
+    ids = None if pair.ids is None else tuple(int(each) for each in pair.ids)
+    return Counterexample(targets, drafts, shape, lead, sequence, fraction(got), fraction(right), name, ids, cycles)
