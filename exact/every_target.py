@@ -12,14 +12,14 @@ sum q~ a_c(y) = p(c) for every lead c.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exact.arithmetic import ONE
+from exact.arithmetic import ONE, ZERO
 from exact.classes import BRUTE_FORCE_LIMIT, TreeClass, brute_force_classes
 from exact.cycle_law import Comparison
 from exact.losing_target import losing_target
@@ -29,7 +29,7 @@ from rheo_core import SAMPLED, TreeMethod, TreeShape
 from rheo_core.drafting import Growth, NotGrowable, layered
 from rheo_core.pool import Drafter
 from rheo_core.rows import Pair, Prefix
-from rheo_core.tree import Tree
+from rheo_core.tree import ROOT, Tree
 
 Filling = Callable[[list[int], ArrayLike], int]
 
@@ -38,13 +38,13 @@ Filling = Callable[[list[int], ArrayLike], int]
 class Drafting:
     """What holds of a method's draft trees at a given q, whatever the target and the verifier.
 
-    `classes` are those that were checked; `product` tells whether each has the product probability (None: too many
-    outcomes to say), `how` the way it was checked, `failing` the first class that has not. `lemmas` maps each lemma of
+    `classes` are those that were checked; `product` tells whether each has the product probability, `how` the way it
+    was checked, `failing` the first class that has not. `lemmas` maps each lemma of
     appendix C to whether it holds on every class.
     """
 
     classes: list[TreeClass]
-    product: bool | None
+    product: bool
     how: str
     failing: TreeClass | None
     lemmas: dict[str, bool]
@@ -67,8 +67,6 @@ def every_target(
     verifier, why = verifier_condition(method.verify, drafter, prefix, drafting.classes)
     if drafting.product and verifier:
         return EveryTarget(True, f"every class has probability prod q~ ({drafting.how}); {why}")
-    if drafting.product is None:
-        return EveryTarget(None, f"undecided: {drafting.how}")
     broken = "" if drafting.product else "a class has not probability prod q~; "
     loss = losing_target(method, pair, prefix, shape, drafting.classes, length)
     if loss is None:
@@ -92,11 +90,11 @@ def check_drafting(
         if brute is not None:
             found, how = brute, "every unpruned tree of the layered code"
         else:
-            how = "each class handed to the layered code with adversarial fillings"
             try:
                 moved = first_moved(known, drafter, prefix, shape)
-            except NotGrowable:
-                return Drafting(known, None, f"more than {BRUTE_FORCE_LIMIT} unpruned trees", None, {})
+                how = "each class handed to the layered code with adversarial fillings"
+            except NotGrowable:  # then the classes were known by brute force alone
+                how = "every unpruned tree of the layered code"
     failing = first_failing(found, drafter, prefix) or moved
     return Drafting(found, failing is None, how, failing, check_lemmas(found, drafter, prefix))
 
@@ -198,10 +196,11 @@ def _draft_ids(pair: Pair) -> dict[int, int]:
 
 @dataclass
 class _State:
-    """The classes that share their first k nodes: their mass, and how they go on."""
+    """The classes that share their first k nodes: their mass, how they go on, and where the next draw is made."""
 
-    mass: Any = 0
+    mass: Any = ZERO
     next: dict[tuple[int, int, int, int], _State] = field(default_factory=dict)
+    draw: Prefix | None = None
 
 
 def check_lemmas(found: Iterable[TreeClass], drafter: Drafter, prefix: Prefix) -> dict[str, bool]:
@@ -211,44 +210,43 @@ def check_lemmas(found: Iterable[TreeClass], drafter: Drafter, prefix: Prefix) -
     that share k nodes have the same next slot (1); the same token there if it is deterministic (2); tokens in
     proportion q~ if it is sampled (3).
     """
-    classes = list(found)
     root = _State()
-    holds = {"4": True, "5": True, "7.1": True, "7.2": True, "7.3": True}
-    for each in classes:
+    states = [root]
+    contexts: set[Prefix] = set()
+    ordered = True
+    for each in found:
         tree = each.tree
-        holds["4"] = holds["4"] and all(_bounded(drafter, context) for context in _parents(tree, prefix))
-        holds["5"] = holds["5"] and all(
-            parent < node and (parent == -1 or tree.score[node] <= tree.score[parent])
-            for node, parent in enumerate(tree.parent.tolist())
-        )
+        contexts |= _parents(tree, prefix)
+        ordered = ordered and _children_below(tree)
         state = root
         state.mass += each.probability
         for row in zip(*(a.tolist() for a in (tree.parent, tree.slot, tree.kind, tree.token)), strict=True):
-            state = state.next.setdefault(row, _State())
+            if row not in state.next:
+                states.append(state.next.setdefault(row, _State()))
+                state.draw = prefix + tree.tokens_to(row[0]) if row[2] == SAMPLED else state.draw
+            state = state.next[row]
             state.mass += each.probability
-    for state, tokens in _states(root, prefix):
-        slots = {row[:3] for row in state.next}
-        holds["7.1"] = holds["7.1"] and len(slots) == 1
-        sampled = {row[3]: below.mass for row, below in state.next.items() if row[2] == SAMPLED}
-        holds["7.2"] = holds["7.2"] and len(state.next) - len(sampled) <= 1
-        if sampled and len(slots) == 1:
-            parent = next(iter(slots))[0]
-            tail = drafter.tail(tokens[parent] if parent >= 0 else prefix)
-            shares = {} if tail is None else {token: q for token, q in enumerate(tail) if q}
-            holds["7.3"] = holds["7.3"] and {t: mass / state.mass for t, mass in sampled.items()} == shares
-    return {f"Lemma {name}": value for name, value in holds.items()}
+    going_on = [state for state in states if state.next]
+    return {
+        "Lemma 4": all(_bounded(drafter, context) for context in contexts),
+        "Lemma 5": ordered,
+        "Lemma 7.1": all(len({row[:3] for row in state.next}) == 1 for state in going_on),
+        "Lemma 7.2": all(sum(row[2] != SAMPLED for row in state.next) <= 1 for state in going_on),
+        "Lemma 7.3": all(_in_proportion(state, drafter) for state in going_on if state.draw is not None),
+    }
 
 
-def _states(root: _State, prefix: Prefix) -> Iterator[tuple[_State, list[Prefix]]]:
-    """Every state that goes on, with the contexts of its nodes by row."""
-    waiting: list[tuple[_State, list[Prefix]]] = [(root, [])]
-    while waiting:
-        state, contexts = waiting.pop()
-        if state.next:
-            yield state, contexts
-        for (parent, _, _, token), below in state.next.items():
-            above = contexts[parent] if parent >= 0 else prefix
-            waiting.append((below, [*contexts, (*above, token)]))
+def _children_below(tree: Tree) -> bool:
+    return all(
+        parent < node and (parent == ROOT or tree.score[node] <= tree.score[parent])
+        for node, parent in enumerate(tree.parent.tolist())
+    )
+
+
+def _in_proportion(state: _State, drafter: Drafter) -> bool:
+    tail = drafter.tail(state.draw or ())
+    shares = {row[3]: below.mass / state.mass for row, below in state.next.items() if row[2] == SAMPLED}
+    return tail is not None and shares == {token: q for token, q in enumerate(tail) if q}
 
 
 def _parents(tree: Tree, prefix: Prefix) -> set[Prefix]:
