@@ -1,0 +1,79 @@
+"""`python -m tests.mutation`: mutate, run the certificate, list what survives.
+
+Exit code: 0 iff every survivor is listed in `survivors.py`. A quick part of the certificate runs first; only what
+survives it meets the whole.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from tests.mutation.killing import SURVIVED, Verdict, judge, preload
+from tests.mutation.mutants import Mutant, mutants
+from tests.mutation.survivors import REASONS, reason
+
+MODULES = ("verification", "drafting", "pool", "tree", "proxies", "laws", "rows", "registry")
+QUICK = ("-m", "exact", "tests/exact/test_second_implementation.py", "tests/exact/test_faults.py")
+WHOLE = ("-m", "exact", "tests")
+
+
+def main() -> int:
+    """Run the harness."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
+    parser.add_argument("--module", action="append", choices=MODULES, help="only this module of rheo_core; repeatable")
+    parser.add_argument("--quick", action="store_true", help="stop after the quick part")
+    parser.add_argument("--only", default="", help="only mutants whose key contains this text")
+    parser.add_argument("--skip-listed", action="store_true", help="leave out what survivors.py lists")
+    parser.add_argument("--seconds", type=int, default=600, help="limit for one run of the certificate")
+    parser.add_argument("--save", type=Path, help="write the verdicts to a JSON file")
+    options = parser.parse_args()
+    preload()
+    for arguments in (QUICK, () if options.quick else WHOLE):
+        if arguments and judge(None, arguments, options.seconds)[0] != SURVIVED:
+            print(f"the unchanged program fails pytest {' '.join(arguments)}", file=sys.stderr)
+            return 2
+    chosen = [
+        mutant
+        for name in options.module or MODULES
+        for mutant in mutants(Path("rheo_core") / f"{name}.py")
+        if options.only in mutant.key and not (options.skip_listed and reason(mutant.key))
+    ]
+    verdicts = [run(mutant, options.quick, options.seconds, f"{i}/{len(chosen)}") for i, mutant in enumerate(chosen, 1)]
+    return report(verdicts, options.save)
+
+
+def run(mutant: Mutant, quick: bool, seconds: int, number: str) -> Verdict:
+    """The quick part, then the whole certificate."""
+    outcome, spent = judge(mutant, QUICK, min(seconds, 120))
+    if outcome == SURVIVED and not quick:
+        outcome, more = judge(mutant, WHOLE, seconds)
+        spent += more
+    print(f"{number} {outcome} {spent:.1f}s {mutant.key} (line {mutant.line})", flush=True)
+    return Verdict(mutant, outcome, spent)
+
+
+def report(verdicts: list[Verdict], save: Path | None) -> int:
+    """Print the count and the survivors with their reasons."""
+    survivors = [verdict.mutant for verdict in verdicts if verdict.survived]
+    unknown = [mutant for mutant in survivors if reason(mutant.key) is None]
+    stale = [verdict.mutant for verdict in verdicts if not verdict.survived and reason(verdict.mutant.key)]
+    print(f"\n{len(verdicts)} mutants, {len(verdicts) - len(survivors)} killed, {len(survivors)} survive")
+    for mutant in survivors:
+        print(f"  {mutant.key}\n      {reason(mutant.key) or 'UNEXPLAINED'}")
+    for mutant in stale:
+        print(f"  listed as a survivor, but killed: {mutant.key}")
+    print(f"{len(unknown)} unexplained; {len(REASONS)} reasons on record")
+    if save is not None:
+        entries = [
+            {"mutant": verdict.mutant.key, "outcome": verdict.outcome, "seconds": round(verdict.seconds, 2)}
+            for verdict in verdicts
+        ]
+        save.write_text(json.dumps({"mutants": entries}, indent=2) + "\n", encoding="utf-8")
+    return 1 if unknown else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
