@@ -1,303 +1,217 @@
-(* Theorem 6: one cycle of RheoSampling, and any number of cycles, leave the target's law
-   as it is; for every vocabulary, target, draft, sampling law, width, depth, lead, budget. *)
+(* Theorem 6 as statements about texts: what one cycle emits, and what any number of cycles
+   emit, begins with a given sequence exactly as often as the target's own text does. *)
 From mathcomp Require Import all_ssreflect all_algebra.
-From Rheo Require Import laws programs pool tree growth classes verification.
+From Rheo Require Import laws programs pool tree growth classes verification cycle.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
-Section OneCycle.
+Section Proxy.
+Variables (R : realFieldType) (T : eqType) (vocab : seq T) (blank : T).
+Variables (q s : seq T -> T -> R) (m K : nat).
+Hypotheses (uV : uniq vocab) (ql : forall c, law vocab (q c)) (sl : forall c, law vocab (s c)).
+
+Lemma has_sampled_next c : has_sampled vocab q s m K c -> nth blank (order vocab q c) m \in rest vocab q m c.
+Proof.
+case/andP => _ mass0; have lt : (m < size (order vocab q c))%N.
+  rewrite ltnNge; apply/negP => le.
+  by move: mass0; rewrite /mass /rest drop_oversize ?ltxx.
+by rewrite -[X in nth _ _ X](addn0 m) -nth_drop mem_nth // size_drop subn_gt0.
+Qed.
+
+(* The paper's proxy qualifies: Lemma 4 (its first half) and the bound by 1. *)
+Lemma rheo_assumptions :
+  assumptions vocab blank q s m K (rheo_proxy vocab blank q m).
+Proof.
+split=> // c hs; have nr := has_sampled_next hs.
+  rewrite /rheo_proxy; move: nr; case: m => // m' nr.
+  rewrite le_minr (rest_le blank nr) ?leqW //=.
+  by apply: sum_le_mem nr => v /rest_vocab; apply: law_ge0.
+have sm : (m < size (order vocab q c))%N.
+  case/andP: hs => _ mass0; rewrite ltnNge; apply/negP => le.
+  by move: mass0; rewrite /mass /rest drop_oversize ?ltxx.
+have le1 i : (i < size (order vocab q c))%N -> q c (nth blank (order vocab q c) i) <= 1.
+  by move=> lt; apply: (law_le1 (ql c)); rewrite -(mem_order vocab q c) mem_nth.
+rewrite /rheo_proxy; case: m sm => [|m'] sm; first exact: le1.
+by rewrite le_minl le1 // ltnW.
+Qed.
+End Proxy.
+
+Section Text.
+Variables (R : realFieldType) (T : eqType) (vocab : seq T).
+Variable p : seq T -> T -> R.
+Hypotheses (uV : uniq vocab) (p_law : forall c, law vocab (p c)).
+
+(* The target's probability of the text w after the prefix c. *)
+Fixpoint text_probability c (w : seq T) : R :=
+  if w is x :: w' then p c x * text_probability (rcons c x) w' else 1.
+
+(* The probability that the text e after c, continued from the target, begins with w. *)
+Fixpoint begins c (w e : seq T) : R :=
+  match w, e with
+  | [::], _ => 1
+  | x :: w', [::] => p c x * begins (rcons c x) w' [::]
+  | x :: w', y :: e' => (x == y)%:R * begins (rcons c y) w' e'
+  end.
+
+Lemma begins_nothing c w : begins c w [::] = text_probability c w.
+Proof. by elim: w c => //= x w IH c; rewrite IH. Qed.
+
+Lemma begins_long c w e : (size w <= size e)%N -> begins c w e = (take (size w) e == w)%:R.
+Proof.
+elim: w c e => [|x w IH] c [|y e] //= se; rewrite ?take0 ?eqxx // IH //.
+by rewrite eqseq_cons eq_sym; case: eqP => _; rewrite ?mul1r ?mul0r.
+Qed.
+
+Lemma begins_harmonic c w e : all (mem vocab) w ->
+  begins c w e = sum_of vocab (fun v => p (c ++ e) v * begins c w (rcons e v)).
+Proof.
+elim: w c e => [|x w IH] c e /=.
+  move=> _; rewrite (eq_sum _ (g := p (c ++ e))) ?law_sum // => v.
+  by case: e => [|y e] /=; rewrite mulr1.
+case/andP => xV wV; case: e => [|y e] /=.
+  rewrite cats0 sum_ofE (bigD1_seq x) //= eqxx mul1r big1 ?addr0 // => v /negbTE vx.
+  by rewrite eq_sym vx mul0r mulr0.
+rewrite (IH (rcons c y) e wV) -sum_mull; apply: eq_sum => v.
+by rewrite cat_rcons mulrCA.
+Qed.
+End Text.
+
+Section Theorem6.
 Variables (R : realFieldType) (T : eqType).
 Variables (vocab : seq T) (blank : T).
-Variables (p q s : seq T -> T -> R) (m K D : nat) (proxy : seq T -> T -> R).
+Variables (p q s : seq T -> T -> R) (m K D budget : nat) (proxy : seq T -> T -> R).
 Variable arrange : seq T -> seq (node R T) -> seq (node R T).
-Notation node := (node R T).
-Implicit Types (u w P Q : node) (kept t : seq node).
-Notation token := (token blank).
-Notation tail := (tail vocab q s m).
-Notation children := (children vocab blank q s m K proxy).
-Notation expandable := (expandable vocab q s m K).
-Notation drawn := (drawn blank).
-Notation next := (next vocab blank q s m K D proxy).
-Notation grow := (grow vocab blank q s m K D proxy).
-Notation layered := (layered vocab blank q s m K D proxy (@rank R T)).
-Notation verify := (verify vocab blank p q s m arrange).
-Notation law_of := (outcomes (weight vocab q s m) (choices vocab q s m)).
 
-(* One cycle, as in the paper: draw the unpruned tree, keep the R best, verify. *)
-Definition cycle budget : dist R (seq T) :=
-  bind (law_of layered) (fun U => verify D (prune (@rank R T) budget U) [::]).
+(* A cycle after the prefix c: every model is asked about texts that begin with c. *)
+Definition after (A : Type) (c : seq T) (f : seq T -> A) : seq T -> A := fun e => f (c ++ e).
+Definition cycle_after c : dist R (seq T) := cycle vocab blank (after c p) (after c q) (after c s)
+  m K D (after c proxy) (after c arrange) budget.
 
-(* One cycle, grown. *)
-Definition grown_cycle budget : dist R (seq T) :=
-  bind (law_of (grow budget [::])) (fun t => verify D t [::]).
+(* n cycles, one after the other: the text that they emit together. *)
+Fixpoint cycles n c : dist R (seq T) :=
+  if n is n'.+1
+  then bind (cycle_after c) (fun e => [seq (we.1, e ++ we.2) | we <- cycles n' (c ++ e)])
+  else [:: (1, [::])].
 
 Hypothesis A : assumptions vocab blank q s m K proxy.
 Hypothesis p_law : forall c, law vocab (p c).
 Hypothesis arrange_perm : forall c l, perm_eq (arrange c l) l.
 
-(* Kept trees that can occur: every node in its parent's pool as it stands, no slot
-   twice, a sampled token in the support of the tail law. *)
-Record proper kept : Prop := Proper {
-  kept_uniq : uniq kept;
-  kept_pool : forall v P, v \in kept -> is_child P v -> v \in children (drawn kept P) P;
-  kept_drawn : forall P y, drawn kept P = Some y ->
-    expandable P /\ y \in support vocab q s m (tokens P);
-  kept_parent : forall v P, v \in kept -> is_child P v -> (P == [::]) || (P \in kept) }.
+Lemma assumptions_after c :
+  assumptions vocab blank (after c q) (after c s) m K (after c proxy).
+Proof. by split; intros; apply A. Qed.
 
-Lemma proper_root : proper [::].
-Proof. by split. Qed.
-
-Lemma next_facts kept w : next kept = Some w -> exists Q,
-  [/\ is_child Q w, behead w = Q, w \notin kept, (Q == [::]) || (Q \in kept)
-    & w \in visible vocab blank q s m K proxy kept Q].
+Lemma cycle_after_lossless c g :
+  (forall e, g e = sum_of vocab (fun v => p (c ++ e) v * g (rcons e v))) ->
+  mean (cycle_after c) g = g [::].
 Proof.
-move/next_candidate/flatten_mapP => [Q Qf].
-have /andP[_ Qin] : expanded K D kept Q && (Q \in [::] :: kept) by rewrite -mem_filter.
-rewrite mem_filter => /andP[wk wvis]; exists Q.
-have wc : w \in children (drawn kept Q) Q.
-  by move: wvis; rewrite /visible; case: growth.drawn => [y|] //; rewrite mem_filter => /andP[].
-by have [e we _] := children_inv wc; rewrite we in wk wvis *; split; rewrite //= -?in_cons.
+move=> gh; apply: cycle_lossless; first exact: assumptions_after.
+- by move=> e; apply: p_law.
+- by move=> e l; apply: arrange_perm.
+- exact: gh.
 Qed.
 
-Lemma visible_children kept Q w : w \in visible vocab blank q s m K proxy kept Q ->
-  w \in children (drawn kept Q) Q.
-Proof. by rewrite /visible; case: growth.drawn => [y|] //; rewrite mem_filter => /andP[]. Qed.
-
-Lemma fresh_leaf kept w Q : proper kept -> w \notin kept -> is_child Q w ->
-  candidates_of (rcons kept w) w = [::].
+Lemma cycles_lossless n c g :
+  (forall e, g e = sum_of vocab (fun v => p (c ++ e) v * g (rcons e v))) ->
+  mean (cycles n c) g = g [::].
 Proof.
-move=> pk wk wQ; rewrite candidates_rcons.
-have -> : is_child w w = false by apply/negP => /child_size /eqP; rewrite eqn_leq ltnn andbF.
-apply/eqP; rewrite -(negbK (_ == _)) -has_filter; apply/hasPn => v vk.
-apply/negP => wv; have := kept_parent pk vk wv; rewrite (negbTE wk) orbF => /eqP w0.
-by rewrite w0 in wQ.
+elim: n c g => [|n IH] c g gh /=; first by rewrite /mean /= mul1r addr0.
+rewrite mean_bind -(cycle_after_lossless gh); apply: eq_mean => e.
+rewrite /mean sum_map -/(mean (cycles n (c ++ e)) (fun e' => g (e ++ e'))) IH ?cats0 // => e'.
+by rewrite gh; apply: eq_sum => v; rewrite catA rcons_cat.
 Qed.
 
-Lemma drawn_kept kept P v : v \in kept -> is_child P v -> is_sampled v -> drawn kept P != None.
-Proof. by move=> vk vP vs; apply/eqP => dn; apply: (drawn_none dn vk vP vs). Qed.
-
-(* One draw under which everything in sight at Q is a pool of distinct tokens. *)
-Lemma witness kept Q : proper kept -> exists y0, (expandable Q -> y0 \in rest vocab q m (tokens Q)) /\
-  forall v, v \in children (drawn kept Q) Q -> ~~ is_sampled v -> v \in children (Some y0) Q.
+(* Every cycle emits at least one token. *)
+Lemma reject_texts_size c cands r (below : node R T -> dist R (seq T)) n : (n <= size c)%N ->
+  (forall u, u \in cands -> all (fun we => n < size we.2)%N (below u)) ->
+  all (fun we => n < size we.2)%N (reject_texts vocab blank c cands r below).
 Proof.
-move=> pk; case E: growth.drawn => [y|].
-  by exists y; split=> // _; have [_ /support_rest] := kept_drawn pk E.
-have [ex|nex] := boolP (expandable Q); last first.
-  by exists blank; split=> [ex|v]; [case/negP: nex|rewrite (children_nil_draw blank proxy None (Some blank) nex)].
-have := weight1 A ex; case C: (choices vocab q s m Q) => [|y0 l].
-  by move/eqP; rewrite eq_sym oner_eq0.
-move=> _; exists y0; split=> [_|v /children_inv[e -> ein] /= en].
-  by apply: (@support_rest _ _ _ _ s); rewrite -/(choices vocab q s m Q) C mem_head.
-by rewrite mem_children; apply: pool_none.
+move=> nc; elim: cands r => [|u us IH] r big /=.
+  by apply/allP => we /mapP[v _ ->] /=; rewrite size_rcons ltnS.
+rewrite all_cat !all_map; apply/andP; split; first exact: big (mem_head _ _).
+by apply: IH => v vs; apply: big; rewrite inE vs orbT.
 Qed.
 
-Lemma uniq_map_inj (X Y : eqType) (f : X -> Y) (l : seq X) a b : uniq (map f l) ->
-  a \in l -> b \in l -> f a = f b -> a = b.
+Lemma verify_size (pp qq ss : seq T -> T -> R) (arr : seq T -> seq (node R T) -> seq (node R T))
+    d (kept : seq (node R T)) (P : node R T) : (forall c l, perm_eq (arr c l) l) ->
+  all (fun we => size P < size we.2)%N (verify vocab blank pp qq ss m arr d kept P).
 Proof.
-elim: l => //= x l IH /andP[xl ul]; rewrite !inE => /predU1P[->|al] /predU1P[->|bl] //; last exact: IH.
-  by move=> e; rewrite e map_f in xl.
-by move=> e; rewrite -e map_f in xl.
+move=> ap; elim: d P => [|d IH] P /=.
+  by apply/allP => we /mapP[v _ ->] /=; rewrite size_rcons ltnS size_rev size_map.
+have stop : (size P <= size (tokens P))%N by rewrite size_rev size_map.
+have deep u : u \in candidates_of kept P ->
+    all (fun we => size P < size we.2)%N (verify vocab blank pp qq ss m arr d kept u).
+  rewrite mem_filter => /andP[/child_size su _]; apply: sub_all (IH u) => we.
+  by rewrite su; apply: ltnW.
+have rest r : all (fun we => size P < size we.2)%N (reject_texts vocab blank (tokens P)
+    (arr (tokens P) [seq v <- candidates_of kept P | ~~ is_sampled v]) r
+    (verify vocab blank pp qq ss m arr d kept)).
+  by apply: reject_texts_size => // u; rewrite (perm_mem (ap _ _)) mem_filter => /andP[_ /deep].
+case E: [seq v <- _ | is_sampled v] => [|u l] //; rewrite all_cat !all_map; apply/andP; split => //.
+apply: deep; have : u \in u :: l by rewrite mem_head.
+by rewrite -E mem_filter => /andP[].
 Qed.
 
-Section Step.
-Variables (kept : seq node) (w Q : node).
-Hypotheses (pk : proper kept) (wQ : is_child Q w) (wk : w \notin kept)
-  (Qk : (Q == [::]) || (Q \in kept)) (wvis : w \in visible vocab blank q s m K proxy kept Q).
-Let others := [seq v <- candidates_of kept Q | ~~ is_sampled v].
-
-Lemma pool_token_inj y0 u v : (expandable Q -> y0 \in rest vocab q m (tokens Q)) ->
-  u \in children (Some y0) Q -> v \in children (Some y0) Q -> token u = token v -> u = v.
+Lemma bind_all (X Y : eqType) (d : dist R X) (k : X -> dist R Y) (a : pred Y) :
+  (forall x, x \in map snd d -> all (fun we => a we.2) (k x)) -> all (fun we => a we.2) (bind d k).
 Proof.
-move=> yr; apply: uniq_map_inj; rewrite -map_comp.
-exact: (pool_tokens_uniq (blank := blank) K proxy (score Q) (uniq_vocab A) yr).
+move=> ka; rewrite /bind; apply/allP => we /flatten_mapP[wx wxd /mapP[we' we'k ->]] /=.
+by apply: (allP (ka wx.2 (map_f snd wxd))) we'k.
 Qed.
 
-Lemma kept_children u : u \in candidates_of kept Q -> u \in children (drawn kept Q) Q.
-Proof. by rewrite mem_filter => /andP[uQ uk]; apply: kept_pool. Qed.
-
-Lemma plain_in_pool u : u \in others -> u \in children (drawn kept Q) Q /\ ~~ is_sampled u.
-Proof. by rewrite mem_filter => /andP[un uc]; split=> //; apply: kept_children. Qed.
-
-Lemma others_uniq : uniq (map token others).
+Lemma cycles_size n c : all (fun we => n <= size we.2)%N (cycles n c).
 Proof.
-have [y0 [yr vis]] := witness Q pk; rewrite map_inj_in_uniq; first by rewrite !filter_uniq // kept_uniq.
-move=> u v /plain_in_pool[uc un] /plain_in_pool[vc vn]; apply: (pool_token_inj yr); exact: vis.
+elim: n c => [|n IH] c //=; apply: (@bind_all _ _ _ _ (fun e => n < size e)%N) => e.
+rewrite /cycle_after /cycle => ed.
+have e1 : (0 < size e)%N.
+  move: ed => /mapP[we wed ->]; move: we wed; apply/allP.
+  apply: (@bind_all _ _ _ _ (fun e => 0 < size e)%N) => U _.
+  by apply: (@verify_size _ _ _ _ D _ [::]) => c' l; apply: arrange_perm.
+rewrite all_map; apply: sub_all (IH (c ++ e)) => we /= nwe.
+by rewrite size_cat -addn1 addnC leq_add.
 Qed.
 
-Lemma pool_token_vocab y0 u : (expandable Q -> y0 \in rest vocab q m (tokens Q)) ->
-  u \in children (Some y0) Q -> token u \in vocab.
-Proof. by move=> yr /children_inv[e -> ein] /=; apply: pool_vocab yr ein. Qed.
-
-Lemma others_vocab : all (fun u => token u \in vocab) others.
+(* Theorem 6. One cycle after the prefix c, continued from the target, begins with w with
+   the target's probability. *)
+Theorem lossless_cycle c w : all (mem vocab) w ->
+  mean (cycle_after c) (begins p c w) = text_probability p c w.
 Proof.
-have [y0 [yr vis]] := witness Q pk; apply/allP => u /plain_in_pool[uc un].
-by apply: (pool_token_vocab yr); apply: vis.
+move=> wV; rewrite -begins_nothing; apply: cycle_after_lossless => e.
+by apply: begins_harmonic => //; apply: uniq_vocab A.
 Qed.
 
-Lemma sampled_kept u : u \in candidates_of kept Q -> is_sampled u ->
-  [/\ law vocab (tail (tokens Q)), token u \in vocab & tail (tokens Q) (token u) != 0].
+(* Any number of cycles, continued from the target. *)
+Theorem lossless_cycles n c w : all (mem vocab) w ->
+  mean (cycles n c) (begins p c w) = text_probability p c w.
 Proof.
-rewrite mem_filter => /andP[uQ uk] us.
-have := drawn_kept uk uQ us; case E: growth.drawn => [y|] // _.
-have [ex ys] := kept_drawn pk E.
-have uy : token u = y.
-  have := kept_pool pk uk uQ; rewrite E => /children_inv[e ue ein]; move: us; rewrite ue /= => /eqP es.
-  by have [_ ->] := pool_sampled ein es.
-split; first by apply: tail_law ex; [apply: uniq_vocab A|apply/law_ge0/(s_law A)].
-  by rewrite uy; apply: rest_vocab (support_rest ys).
-rewrite uy tail_support // gt_eqF // divr_gt0 //; first by move: ys; rewrite mem_filter => /andP[].
-by case/andP: ex.
+move=> wV; rewrite -begins_nothing; apply: cycles_lossless => e.
+by apply: begins_harmonic => //; apply: uniq_vocab A.
 Qed.
 
-Lemma plain_facts : ~~ is_sampled w -> token w \in vocab /\ token w \notin map token others.
+(* As many cycles as tokens, and nothing is left to continue: the decoder's own text. *)
+Theorem lossless_text n c w : all (mem vocab) w -> (size w <= n)%N ->
+  mean (cycles n c) (fun e => (take (size w) e == w)%:R) = text_probability p c w.
 Proof.
-move=> wn; have [y0 [yr vis]] := witness Q pk.
-have wc : w \in children (Some y0) Q by apply: vis => //; apply: visible_children.
-split; first exact: pool_token_vocab wc.
-apply/mapP => -[u uo e]; have [uc un] := plain_in_pool uo.
-have uw : w = u by apply: (pool_token_inj yr); rewrite ?vis.
-by move: wk uo; rewrite uw !mem_filter => /negbTE ->; rewrite !andbF.
+move=> wV wn; rewrite -(lossless_cycles n c wV); apply: eq_sum_in => we wed; congr (_ * _).
+by rewrite begins_long // (leq_trans wn) // (allP (cycles_size n c)).
+Qed.
+End Theorem6.
+
+(* The paper's method. *)
+Corollary rheo_sampling_lossless (R : realFieldType) (T : eqType) (vocab : seq T) (blank : T)
+    (p q s : seq T -> T -> R) (m K D budget n : nat) (c w : seq T) :
+  uniq vocab -> (forall c, law vocab (p c)) -> (forall c, law vocab (q c)) ->
+  (forall c, law vocab (s c)) -> all (mem vocab) w -> (size w <= n)%N ->
+  mean (cycles vocab blank p q s m K D budget (rheo_proxy vocab blank q m) (fun=> id) n c)
+    (fun e => (take (size w) e == w)%:R) = text_probability p c w.
+Proof.
+move=> uV pl ql sl wV wn; apply: lossless_text => //; exact: rheo_assumptions.
 Qed.
 
-Lemma proper_plain : ~~ is_sampled w -> proper (rcons kept w).
-Proof.
-move=> wn; have dr P : drawn (rcons kept w) P = drawn kept P.
-  by rewrite drawn_rcons (negbTE wn) andbF; case: growth.drawn.
-split.
-- by rewrite rcons_uniq wk kept_uniq.
-- move=> v P; rewrite mem_rcons inE dr => /predU1P[-> wP|]; last exact: kept_pool.
-  have -> : P = Q by case: (w) wP wQ => //= e S /eqP -> /eqP ->.
-  exact: visible_children.
-- by move=> P y; rewrite dr; apply: kept_drawn.
-- move=> v P; rewrite !mem_rcons !inE => /predU1P[-> wP|vk vP].
-    have -> : P = Q by case: (w) wP wQ => //= e S /eqP -> /eqP ->.
-    by case/orP: Qk => ->; rewrite ?orbT.
-  by case/orP: (kept_parent pk vk vP) => ->; rewrite ?orbT.
-Qed.
-
-Section Sampled.
-Hypothesis ws : is_sampled w.
-
-Lemma sampled_entry : [/\ drawn kept Q = None, expandable Q
-  & w = (m, 1%N, blank, score Q * proxy (tokens Q) blank) :: Q].
-Proof.
-move: wvis ws; rewrite /visible; case: growth.drawn => [y|].
-  by rewrite mem_filter => /andP[/negbTE ->].
-case/children_inv => e -> /= ein /eqP es; have [ex ->] := pool_sampled ein es.
-by split.
-Qed.
-
-Lemma sampled_new y : [/\ is_child Q (with_token w y), with_token w y \notin kept,
-  is_sampled (with_token w y) & token (with_token w y) = y].
-Proof.
-have [dn _ we] := sampled_entry; rewrite we /= eqxx; split=> //.
-by apply/negP => bad; have := drawn_kept bad (_ : is_child Q _); rewrite dn /= eqxx => /(_ isT isT).
-Qed.
-
-Lemma plain_lead u : u \in others -> tail (tokens Q) (token u) = 0.
-Proof.
-case/plain_in_pool; have [dn ex _] := sampled_entry; rewrite dn => /children_inv[e -> ein] /= en.
-rewrite /pool.tail; case: ifP => // tr; case: (@lead_rest_disjoint _ _ vocab q m (uniq_vocab A) (tokens Q) (token_of e)) => //.
-apply: (pool_lead_token ein); case ke: (kind_of e) (pool_kind ein) en => [|[|[|//]]] // _ _.
-by have [] := pool_fill ex ein ke.
-Qed.
-
-Lemma none_sampled : [seq v <- candidates_of kept Q | is_sampled v] = [::].
-Proof.
-have [dn _ _] := sampled_entry.
-apply/eqP; rewrite -(negbK (_ == _)) -has_filter; apply/hasPn => v; rewrite mem_filter => /andP[vQ vk].
-by apply/negP => vs; apply: (drawn_none dn vk vQ vs).
-Qed.
-
-Lemma proper_sampled y : y \in choices vocab q s m Q -> proper (rcons kept (with_token w y)).
-Proof.
-move=> yc; have [dn ex we] := sampled_entry; have [nQ nk ns ny] := sampled_new y.
-have dr P : drawn (rcons kept (with_token w y)) P = if P == Q then Some y else drawn kept P.
-  rewrite drawn_rcons ns andbT ny; case: eqP => [->|ne]; first by rewrite dn nQ.
-  case: growth.drawn => //; case: ifP => // nP; case: ne.
-  by case: (with_token w y) nP nQ => //= e S /eqP -> /eqP ->.
-have onlyQ P : is_child P (with_token w y) -> P = Q.
-  by case: (with_token w y) nQ => //= e S /eqP -> /eqP ->.
-split.
-- by rewrite rcons_uniq nk kept_uniq.
-- move=> v P; rewrite mem_rcons inE dr => /predU1P[-> /onlyQ ->|vk vP].
-    rewrite eqxx we mem_children (proxy_blind A _ blank y).
-    exact: (sampled_in_pool _ _ _ (Some y)).
-  case: eqP => [PQ|_]; last exact: kept_pool.
-  have := kept_pool pk vk vP; rewrite PQ dn => /children_inv[e ve ein]; rewrite ve mem_children.
-  apply: pool_none => //; apply/negP => es.
-  by apply: (drawn_none dn vk); rewrite -?PQ // ve.
-- move=> P z; rewrite dr; case: eqP => [-> [<-] //|_]; exact: kept_drawn.
-- move=> v P; rewrite !mem_rcons !inE => /predU1P[-> /onlyQ ->|vk vP].
-    by case/orP: Qk => ->; rewrite ?orbT.
-  by case/orP: (kept_parent pk vk vP) => ->; rewrite ?orbT.
-Qed.
-End Sampled.
-End Step.
-
-(* ---- Theorem 6, by induction on the budget ---- *)
-Variable g : seq T -> R.
-Hypothesis harmonic : forall c, g c = sum_of vocab (fun v => p c v * g (rcons c v)).
-
-Lemma step_plain kept w d P : proper kept -> next kept = Some w -> ~~ is_sampled w ->
-  mean (verify d (rcons kept w) P) g = mean (verify d kept P) g.
-Proof.
-move=> pk nx wn; have [Q [wQ _ wk Qk wvis]] := next_facts nx.
-have [wV wo] := plain_facts pk wk wvis wn.
-have := @verify_average R T vocab blank p q s m arrange g unit [:: tt] (fun=> 1) (fun=> w) kept Q.
-rewrite /= addr0 => /(_ erefl (fun=> wQ)) avg.
-have {}avg := avg (fun d => _) d P; rewrite -avg /= ?mul1r ?addr0 // => d'.
-rewrite mul1r addr0; apply: add_plain => //; first exact: uniq_vocab A.
-- exact: others_uniq.
-- exact: others_vocab.
-- exact: sampled_kept.
-- exact: fresh_leaf pk wk wQ.
-Qed.
-
-Lemma step_sampled kept w d P : proper kept -> next kept = Some w -> is_sampled w ->
-  sum_of (choices vocab q s m (behead w)) (fun y => weight vocab q s m (behead w) y
-    * mean (verify d (rcons kept (with_token w y)) P) g)
-  = mean (verify d kept P) g.
-Proof.
-move=> pk nx ws; have [Q [wQ -> wk Qk wvis]] := next_facts nx.
-have [dn ex we] := sampled_entry wvis ws.
-apply: (@verify_average R T vocab blank p q s m arrange g _ _ _ (with_token w) kept Q).
-- exact: weight1.
-- by move=> y; have [] := sampled_new wvis ws y.
-move=> d'; rewrite -sum_tail; [|exact: uniq_vocab A|exact/law_ge0/(s_law A)].
-apply: add_sampled => //; first exact: uniq_vocab A.
-- exact: others_uniq.
-- exact: others_vocab.
-- by move=> y; have [nQ nk _ _] := sampled_new wvis ws y; apply: fresh_leaf pk nk nQ.
-- exact: none_sampled wvis ws.
-- by apply: tail_law ex; [apply: uniq_vocab A|apply/law_ge0/(s_law A)].
-- exact: plain_lead.
-Qed.
-
-Theorem grow_lossless n kept : proper kept ->
-  mean (law_of (grow n kept)) (fun t => mean (verify D t [::]) g) = mean (verify D kept [::]) g.
-Proof.
-elim: n kept => [|n IH] kept pk; first by rewrite /mean /= mul1r addr0.
-rewrite /=; case E: growth.next => [w|]; last by rewrite /mean /= mul1r addr0.
-case: ifP => ws; last by rewrite IH ?step_plain ?ws //; have [Q [*]] := next_facts E; apply: proper_plain; rewrite ?ws.
-rewrite (mean_outcomes_draw (weight vocab q s m) (choices vocab q s m)).
-rewrite -(step_sampled _ _ pk E ws); apply: eq_sum_in => y yc; congr (_ * _); apply: IH.
-by have [Q [wQ be wk Qk wvis]] := next_facts E; rewrite be in yc; apply: (proper_sampled pk Qk wvis ws).
-Qed.
-
-Theorem grown_cycle_lossless budget : mean (grown_cycle budget) g = g [::].
-Proof.
-rewrite /grown_cycle mean_bind grow_lossless; last exact: proper_root.
-exact: (verify_leaf blank q s m arrange_perm harmonic).
-Qed.
-
-(* Theorem 6, one cycle: expand-and-prune, then Algorithm 1. *)
-Theorem cycle_lossless budget : mean (cycle budget) g = g [::].
-Proof.
-rewrite -(grown_cycle_lossless budget) /cycle /grown_cycle !mean_bind.
-by rewrite (growth_law _ (fun t => mean (verify D t [::]) g)).
-Qed.
-End OneCycle.
+Print Assumptions lossless_cycle.
+Print Assumptions lossless_cycles.
+Print Assumptions lossless_text.
+Print Assumptions rheo_sampling_lossless.
