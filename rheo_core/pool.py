@@ -64,7 +64,9 @@ class Pool:
             raise InvalidInput("proxy", value, "a score in [0, 1] (above 1 a child would outrank its parent)")
         if score.dtype.kind != "O":
             return score.dtype.type(value)
-        return value if isinstance(value, Rational) else Fraction(value)
+        if isinstance(value, Rational) or not hasattr(value, "as_integer_ratio"):  # a symbolic number stays what it is
+            return value
+        return Fraction(*value.as_integer_ratio())
 
     def fill_slots(self, sampled: int | None) -> Iterator[Slot]:
         """The best tokens outside the lead and Y, up to width K (`sampled` None: no sampled slot)."""
