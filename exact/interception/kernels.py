@@ -19,7 +19,7 @@ import numpy as np
 
 from exact.arithmetic import ZERO, exact, fraction
 from exact.interception.replay import frozen
-from exact.interception.session import MANTISSA
+from exact.interception.rounding import FLOAT_TYPES
 from exact.interception.uniforms import Coin, Uniform
 from exact.outcomes import Walk
 from rheo_core import InvalidInput
@@ -131,7 +131,7 @@ def _edges(
 def _points(edges: Sequence[Fraction], dtype: str) -> list[float]:
     """Coins just below, at and just above each edge, 0 and the largest coin below 1."""
     kind = _TYPES[dtype]
-    last = float(kind(1) - kind(2.0 ** -MANTISSA[dtype]))
+    last = float(kind(1) - kind(2.0 ** -FLOAT_TYPES[dtype].precision))
     found = {0.0, last}
     for edge in edges:
         at = kind(float(edge))

@@ -7,13 +7,13 @@ narrows the uniform's own interval. Only `Log` and `Exp` meet irrational edges: 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from exact.arithmetic import exact, fraction
+from exact.interception.rounding import FloatType
 
 DIGITS = 100
 _CONTEXT = Context(prec=DIGITS, Emin=-(10**9), Emax=10**9)
@@ -116,16 +116,15 @@ class Floor:
 
 @dataclass(frozen=True)
 class Rounded:
-    """x in a narrower float type: `cut(t, closed)` is the edge on x for its rounding to be < t (or <= t)."""
+    """x rounded to a narrower float type, ties to even."""
 
-    name: str
-    cut: Callable[[Any, bool], tuple[Any, bool]]
+    kind: FloatType
 
     def invert(self, edge: Edge) -> Inverted:
         """The edge on x, or the answer where it does not depend on x."""
-        if _infinite(edge.at):
+        if _infinite(edge.at) and edge.closed == (edge.at > 0):
             return edge
-        at, closed = self.cut(edge.at, edge.closed)
+        at, closed = self.kind.cut(edge.at, edge.closed)
         return Edge(at, closed, edge.flipped)
 
 

@@ -48,9 +48,9 @@ def torch_law(function: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[H
 class Interception:
     """How a law is taken: `coins` "ideal" or "grid", at most `limit` outcomes.
 
-    On the grid a uniform is one of the multiples of 2^-24 (float32; 2^-53 float64, 2^-11 float16, 2^-8 bfloat16) below
-    1, as torch's CPU generators and NumPy's make them: there `<=` differs from `<`. `within` opens a context around
-    every run.
+    On the grid a uniform is a float as torch's CPU generator and NumPy's make it: a multiple of 2^-24 below 1 (2^-53 in
+    float64), or in float16 and bfloat16 such a float32 one, rounded, with 1 turned into 0. There `<=` differs from `<`.
+    `within` opens a context around every run.
     """
 
     def __init__(
@@ -74,6 +74,8 @@ class Interception:
 
     def outcomes(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Iterator[tuple[Any, Any]]:
         """(result, exact weight) of every run, one by one; equal results are not merged."""
+        if _ACTIVE:
+            raise Unsupported("torch_law inside torch_law", "a law taken while another is", "one at a time")
         _refuse_made_before(function, args, kwargs)
         session = Session(self.coins)
         patches = _patches(session)
@@ -86,15 +88,16 @@ class Interception:
                 result = frozen(function(*args, **kwargs))
             if _states() == before:
                 return result
+            said = "a random state that moved"
             if not session.suspicious:
                 session.suspicious = True  # once more, looking at every kernel, to find the line
-                return run()
-            raise Unsupported(
-                "a draw that was not seen",
-                "a random state that moved",
-                "draws on the thread of the function",
-                "this run",
-            )
+                try:
+                    return run()
+                except Unsupported:
+                    raise
+                except Exception as error:
+                    said = " ".join(str(error).split())
+            raise Unsupported("a draw that was not seen", said, "draws that Python calls on this thread", "this run")
 
         for count, (result, weight) in enumerate(session.walk.runs(run)):
             if self.limit is not None and count == self.limit:
@@ -104,8 +107,6 @@ class Interception:
 
     @contextmanager
     def _caught(self, session: Session, patches: Sequence[Patch]) -> Iterator[None]:
-        if _ACTIVE:
-            raise Unsupported("torch_law inside torch_law", "a law taken while another is", "one at a time")
         _ACTIVE.append(session)
         session.active = True
         try:
@@ -201,6 +202,9 @@ def _refuse_made_before(function: Any, args: Any, kwargs: Mapping[str, Any]) -> 
         seen |= {f"default `{k}`": v for k, v in (getattr(inner, "__kwdefaults__", None) or {}).items()}
     if getattr(function, "__self__", None) is not None:
         seen["the object of the method"] = function.__self__
+    for place, value in list(seen.items()):
+        if not isinstance(value, type | types.ModuleType | types.FunctionType):
+            seen |= {f"{place}, `{name}`": each for name, each in getattr(value, "__dict__", {}).items()}
     for place, value in seen.items():
         made = _made_before(value)
         if made is not None:

@@ -13,14 +13,13 @@ from typing import Any, Literal
 
 from exact.arithmetic import exact
 from exact.interception.errors import Unsupported, invalid, user_line
-from exact.interception.maps import Affine, Log
+from exact.interception.maps import Affine, AtLeast, Log, Rounded
 from exact.interception.races import rates
+from exact.interception.rounding import FLOAT_TYPES
 from exact.interception.uniforms import Coin, Uniform
 from exact.outcomes import Walk
 
 Coins = Literal["ideal", "grid"]
-MANTISSA = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
-"""Random bits of a uniform of each type: torch's CPU generators and NumPy's make the multiples of 2^-bits in [0, 1)."""
 MOST_ORDERS = 5040
 """The largest number of orders that a permutation may have (7!)."""
 
@@ -80,10 +79,20 @@ class Session:
             source.seed(None)
 
     def uniform(self, kind: str = "float64") -> Uniform:
-        """A fresh uniform in [0, 1) of a float type."""
-        step = exact(Fraction(1, 2 ** MANTISSA[kind])) if self.coins == "grid" else None
+        """A fresh uniform in [0, 1) of a float type.
+
+        On the grid it is a multiple of 2^-53 (float64) or 2^-24 (float32). Torch makes the narrower types by rounding a
+        float32 one and turning 1 into 0: shifted by what rounds to 1, that is monotone.
+        """
         self._made += 1
-        return Uniform(Coin(self.walk.branch, self._made - 1, step))
+        if self.coins == "ideal":
+            return Uniform(Coin(self.walk.branch, self._made - 1))
+        narrow = FLOAT_TYPES[kind]
+        coin = Coin(self.walk.branch, self._made - 1, exact(Fraction(1, 2 ** max(narrow.precision, 24))))
+        if narrow.precision >= 24:
+            return Uniform(coin)
+        wrapped = exact(-Fraction(1, 2 ** (narrow.precision + 1)))
+        return Uniform(coin, (Affine(exact(1), wrapped), AtLeast(exact(0)), Rounded(narrow)))
 
     def exponential(self, rate: Any = 1) -> Any:
         """A fresh exponential of the given rate: -ln(u) / rate."""

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import Any
 
 import torch
 
-from exact.arithmetic import exact, fraction
 from exact.interception.errors import Unsupported
 from exact.interception.maps import Rounded
-from exact.interception.session import MANTISSA
+from exact.interception.rounding import FLOAT_TYPES
 from exact.interception.uniforms import FOLLOWED, Uniform
 
 plain = torch._C.DisableTorchFunctionSubclass
@@ -124,6 +122,8 @@ def spread(value: Any, shape: Sequence[int], dtype: torch.dtype) -> list[Any]:
     if isinstance(value, UniformTensor):
         tensor = converted(value, dtype)
         return cells(wrapped(known(tensor).expand(shape), places(tensor).expand(shape)))
+    if isinstance(value, float):
+        value = torch.tensor(value, dtype=torch.float64)
     return torch.as_tensor(value).to(dtype).expand(shape).flatten().tolist()
 
 
@@ -166,7 +166,7 @@ def converted(value: Any, dtype: torch.dtype) -> Any:
                 zip(value.places.flatten().tolist(), numbers, target.flatten().tolist(), strict=True)]  # fmt: skip
         return torch.tensor(flat, dtype=dtype, device=target.device).reshape(target.shape)
     if not _holds(dtype, value.dtype):
-        numbers = [x.then(Rounded(str(dtype), _cutter(dtype))) if isinstance(x, Uniform) else x for x in numbers]
+        numbers = [x.then(Rounded(FLOAT_TYPES[kind(dtype)])) if isinstance(x, Uniform) else x for x in numbers]
     return from_cells(numbers, value.known.to(dtype))
 
 
@@ -179,30 +179,6 @@ def _holds(wide: torch.dtype, narrow: torch.dtype) -> bool:
 def kind(dtype: torch.dtype) -> str:
     """`float32` and so on; raises for a type that holds no uniforms."""
     name = str(dtype).removeprefix("torch.")
-    if name not in MANTISSA:
-        raise Unsupported("a uniform", dtype, f"one of {', '.join(MANTISSA)}")
+    if name not in FLOAT_TYPES:
+        raise Unsupported("a uniform", dtype, f"one of {', '.join(FLOAT_TYPES)}")
     return name
-
-
-def _cutter(dtype: torch.dtype) -> Callable[[Any, bool], tuple[Any, bool]]:
-    """Where a number must lie for its rounding to the type (ties to even) to be < t, or <= t where `closed`."""
-    bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[torch.finfo(dtype).bits // 8]
-
-    def value(number: torch.Tensor) -> Fraction:
-        return Fraction(float(number))
-
-    def cut(t: Any, closed: bool) -> tuple[Any, bool]:
-        edge = fraction(t)
-        with plain():
-            below = torch.tensor(float(edge), dtype=torch.float64).to(dtype)
-            up, down = torch.tensor(math.inf, dtype=dtype), torch.tensor(-math.inf, dtype=dtype)
-            if not torch.isfinite(below):
-                raise Unsupported(f"rounding to {dtype}", float(edge), "numbers within its range")
-            while value(below) > edge or (value(below) == edge and not closed):
-                below = torch.nextafter(below, down)
-            while value(above := torch.nextafter(below, up)) < edge or (value(above) == edge and closed):
-                below = above
-            even = int(below.view(bits)) % 2 == 0
-        return exact((value(below) + value(above)) / 2), even
-
-    return cut

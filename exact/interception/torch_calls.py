@@ -77,7 +77,7 @@ class Uncaught(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 _IS_RANDOM: dict[Any, bool] = {}
 _GUARDED: dict[Any, bool] = {}
-_DRAWING_INSIDE = ("dropout", "rrelu", "attention", "lstm", "gru", "rnn", "dirichlet", "gamma")
+_DRAWING_INSIDE = ("dropout", "rrelu", "attention", "lstm", "gru", "rnn", "dirichlet", "gamma", "nested", "sdp")
 
 
 def _may_draw_inside(func: Any) -> bool:

@@ -231,6 +231,8 @@ class Uniform:
 
     def log(self) -> Any:
         """Natural logarithm; NaN where the number is negative, as in torch and NumPy."""
+        if self.steps and isinstance(self.steps[-1], Exp):
+            return Uniform(self.coin, self.steps[:-1])
         return math.nan if self < 0 else self.then(Log())
 
     def log1p(self) -> Any:
@@ -315,7 +317,7 @@ class Uniform:
         return self._refused("`%`")
 
     def __floordiv__(self, other: Any) -> Any:
-        return int(math.floor(self / other))
+        return math.floor(self / other)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

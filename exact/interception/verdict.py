@@ -15,7 +15,8 @@ from typing import Any
 from exact.arithmetic import exact_law, exact_row, fraction
 from exact.cycle_law import joint_law
 from exact.interception.replay import Interception, frozen
-from exact.interception.session import MANTISSA, Coins
+from exact.interception.rounding import FLOAT_TYPES
+from exact.interception.session import Coins
 from exact.interception.widening import Seen, float64_throughout, widened
 from rheo_core import InvalidInput
 from rheo_core.laws import check_law
@@ -233,7 +234,7 @@ def _row(values: Any) -> Any:
 def _coarseness(values: Any) -> float:
     """eps of a row's float type where it is narrower than float64, else 0."""
     kind = str(getattr(values, "dtype", "")).removeprefix("torch.")
-    return 2.0 ** (1 - MANTISSA[kind]) if kind in MANTISSA and kind != "float64" else 0.0
+    return 2.0 ** (1 - FLOAT_TYPES[kind].precision) if kind in FLOAT_TYPES and kind != "float64" else 0.0
 
 
 def _given(target: Mapping[Any, Any]) -> Law:

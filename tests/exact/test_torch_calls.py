@@ -1,0 +1,401 @@
+"""Every random call of torch against the law it has by definition, and what is refused by name."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import pytest
+
+import exact
+from exact.interception import Interception, Unsupported, current_chooser, torch_law
+from rheo_core import InvalidInput
+
+torch = pytest.importorskip("torch", reason="torch is not installed (extra `torch`)")
+pytestmark = pytest.mark.exact
+P = torch.tensor([0.5, 0.125, 0.375])
+ROWS = torch.tensor([[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]])
+
+
+def fractions(*values):
+    return [Fraction(value) for value in values]
+
+
+def test_the_public_name():
+    assert exact.torch_law is torch_law
+    assert torch_law(lambda: bool(torch.rand(()) < 0.25)) == {True: Fraction(1, 4), False: Fraction(3, 4)}
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: torch.rand(2),
+        lambda: torch.rand((2,)),
+        lambda: torch.rand(size=(2,), dtype=torch.float64),
+        lambda: torch.rand(1, 2)[0],
+        lambda: torch.rand_like(P[:2]),
+        lambda: torch.empty(2).uniform_(),
+        lambda: torch.empty(2).uniform_(0, 1),
+        lambda: torch.empty(2, dtype=torch.bfloat16).uniform_(),
+        lambda: torch.empty(2).uniform_(2, 4) / 2 - 1,
+        lambda: 1 - torch.rand(2),
+        lambda: torch.stack([torch.rand(()), torch.rand(())]),
+        lambda: torch.cat([torch.rand(1), torch.rand(1)]),
+        lambda: torch.rand(4)[[0, 3]],
+        lambda: torch.rand(3, generator=torch.Generator().manual_seed(3))[1:],
+        lambda: torch.rand(2, 2).view(-1)[:2].clone().detach().contiguous(),
+        lambda: torch.rand(2).to(torch.float64).clamp(min=0.0, max=1.0),
+        lambda: torch.where(torch.tensor([True, False]), torch.rand(2), torch.rand(2)),
+        lambda: torch.rand(2).exp().log(),
+    ],
+)
+def test_two_uniforms_in_many_forms(draw):
+    law = torch_law(lambda: draw() < torch.tensor([0.5, 0.25]))
+    expected = {
+        (a, b): Fraction(1, 2) * Fraction(1 if b else 3, 4) for a, b in itertools.product([True, False], repeat=2)
+    }
+    assert law == expected
+
+
+@pytest.mark.parametrize(
+    ("draw", "expected"),
+    [
+        (lambda: torch.multinomial(P, 1).item(), dict(enumerate(fractions(0.5, 0.125, 0.375)))),
+        (lambda: P.multinomial(num_samples=1).item(), dict(enumerate(fractions(0.5, 0.125, 0.375)))),
+        (lambda: torch.multinomial(8 * P, 1).item(), dict(enumerate(fractions(0.5, 0.125, 0.375)))),
+        (
+            lambda: torch.multinomial(ROWS, 1)[:, 0],
+            {(i, j): Fraction(1, 2) * ROWS[1, j].item() for i in (0, 1) for j in (0, 1, 2)},
+        ),
+        (
+            lambda: torch.multinomial(P, 2, replacement=True),
+            {(i, j): Fraction((P[i] * P[j]).item()) for i in range(3) for j in range(3)},
+        ),
+        (
+            lambda: torch.multinomial(P, 2),
+            {
+                (i, j): Fraction(P[i].item()) * Fraction(P[j].item()) / (1 - Fraction(P[i].item()))
+                for i, j in itertools.permutations(range(3), 2)
+            },
+        ),
+        (lambda: int(torch.bernoulli(torch.tensor(0.25))), {1: Fraction(1, 4), 0: Fraction(3, 4)}),
+        (lambda: int(torch.empty(()).bernoulli_(0.25)), {1: Fraction(1, 4), 0: Fraction(3, 4)}),
+        (lambda: int(torch.bernoulli(torch.zeros(()), 0.25)), {1: Fraction(1, 4), 0: Fraction(3, 4)}),
+        (lambda: torch.randint(3, (1,)).item(), {k: Fraction(1, 3) for k in range(3)}),
+        (lambda: torch.randint(low=2, high=4, size=()).item(), {k: Fraction(1, 2) for k in (2, 3)}),
+        (lambda: torch.empty((), dtype=torch.long).random_(3).item(), {k: Fraction(1, 3) for k in range(3)}),
+        (lambda: torch.randperm(3), {order: Fraction(1, 6) for order in itertools.permutations(range(3))}),
+        (lambda: torch.rand(3).argsort(), {order: Fraction(1, 6) for order in itertools.permutations(range(3))}),
+        (lambda: int(torch.rand(()) * 4), {k: Fraction(1, 4) for k in range(4)}),
+        (lambda: (torch.rand(()) * 4).long().item(), {k: Fraction(1, 4) for k in range(4)}),
+        (lambda: (torch.rand(()) * 4).floor().item() == 2, {True: Fraction(1, 4), False: Fraction(3, 4)}),
+    ],
+)
+def test_draws_have_their_law(draw, expected):
+    assert torch_law(draw) == expected
+
+
+INVERSES = [
+    lambda: torch.searchsorted(P.cumsum(0), torch.rand(1))[0].item(),
+    lambda: torch.searchsorted(P.cumsum(0), torch.rand(()), right=True).item(),
+    lambda: torch.bucketize(torch.rand(()), P.cumsum(0)).item(),
+    lambda: (P.cumsum(0) <= torch.rand(())).sum().item(),
+    lambda: (torch.rand(()) < P.cumsum(0)).int().argmax().item(),
+    lambda: (P.cumsum(0) - torch.rand(()) > 0).nonzero()[0].item(),
+]
+RACES = [
+    lambda: (P / torch.empty_like(P).exponential_()).argmax().item(),
+    lambda: P.clone().div_(torch.empty_like(P).exponential_()).argmax(dim=-1).item(),
+    lambda: (torch.empty_like(P).exponential_(1.5) / P).argmin().item(),
+    lambda: (-torch.rand(3).log() / P).argmin().item(),
+    lambda: (torch.rand(3).log() / P).argmax().item(),
+    lambda: (torch.log1p(-torch.rand(3)) / P).max(0).indices.item(),
+    lambda: torch.topk(P / torch.empty_like(P).exponential_(), 1).indices.item(),
+    lambda: (P / torch.empty(1, 3).exponential_()).sort(descending=True).indices[0, 0].item(),
+]
+GUMBELS = [
+    lambda: (P.log() - torch.empty_like(P).exponential_().log()).argmax().item(),
+    lambda: ((P.log() - torch.log(-torch.log(torch.rand(3)))) / 0.5).argmax().item(),
+    lambda: torch.nn.functional.gumbel_softmax(P.log(), hard=True).argmax().item(),
+]
+
+
+@pytest.mark.parametrize("draw", INVERSES + RACES)
+def test_a_draw_by_inverse_cdf_or_by_a_race_is_the_draw_by_weights(draw):
+    assert torch_law(draw) == dict(enumerate(fractions(0.5, 0.125, 0.375)))
+
+
+@pytest.mark.parametrize("draw", GUMBELS)
+def test_gumbel_noise_weighs_by_the_exponential_of_the_float_logits(draw):
+    law = torch_law(draw)
+    weights = [math.exp(x) for x in P.log().tolist()]
+    for token, weight in enumerate(weights):
+        assert abs(float(law[token]) - weight / sum(weights)) < 1e-15
+    assert sum(law.values()) == 1
+
+
+def test_the_best_of_a_race_come_without_replacement():
+    law = torch_law(lambda: torch.topk(P / torch.empty_like(P).exponential_(), 2).indices)
+    assert law == torch_law(lambda: torch.multinomial(P, 2))
+
+
+def test_a_zero_weight_never_wins_a_race_and_all_zero_gives_the_first():
+    weights = torch.tensor([0.0, 0.5, 0.5])
+    assert torch_law(lambda: (weights / torch.empty_like(P).exponential_()).argmax().item()) == {
+        1: Fraction(1, 2),
+        2: Fraction(1, 2),
+    }
+    assert torch_law(lambda: (torch.zeros(3) / torch.empty(3).exponential_()).argmax().item()) == {0: 1}
+
+
+def test_thresholds_count_in_the_type_that_torch_compares_in():
+    single, double = Fraction(float(torch.tensor(0.1))), Fraction(0.1)
+    assert torch_law(lambda: bool(torch.rand(()) < 0.1))[True] == single  # torch casts the number to float32
+    assert torch_law(lambda: bool(torch.rand((), dtype=torch.float64) < 0.1))[True] == double
+    assert torch_law(lambda: torch.rand(()).item() < 0.1)[True] == double
+    half = torch.tensor(0.1, dtype=torch.float16)
+    assert torch_law(lambda: bool(torch.rand(()) < half))[True] == Fraction(float(half))
+    for kind in (torch.float16, torch.bfloat16):
+        narrow = torch.tensor(0.1, dtype=kind)
+        law = torch_law(lambda kind=kind: bool(torch.rand((), dtype=kind) < 0.1))
+        assert law[True] == Fraction(float(narrow))
+        assert not bool(narrow < 0.1)  # torch rounds the number to the narrow type as well
+
+
+@pytest.mark.parametrize(
+    ("dtype", "zero"),
+    [
+        ("float32", Fraction(1, 2**24)),
+        ("float64", Fraction(1, 2**53)),
+        ("float16", Fraction(1, 2**12) + Fraction(1, 2**24)),
+        ("bfloat16", Fraction(1, 2**9) + Fraction(1, 2**24)),
+    ],
+)
+def test_on_the_grid_a_token_of_probability_zero_is_accepted_with_the_mass_of_coin_zero(dtype, zero):
+    kind = getattr(torch, dtype)
+    grid = Interception(coins="grid")
+    assert grid.law(lambda: bool(torch.rand((), dtype=kind) <= 0))[True] == zero
+    assert grid.law(lambda: bool(torch.rand((), dtype=kind) < 0)) == {False: 1}
+    assert grid.law(lambda: bool(torch.rand((), dtype=kind) < 1)) == {True: 1}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_the_grid_of_a_narrow_type_is_that_of_the_real_generator(dtype):
+    torch.manual_seed(3)
+    narrow = torch.rand(5000, dtype=dtype)
+    torch.manual_seed(3)
+    wide = torch.rand(5000).to(dtype)
+    assert bool((narrow == torch.where(wide == 1, 0, wide)).all())  # what the session assumes
+    every = torch.arange(2**24, dtype=torch.float64) / 2**24
+    coins = every.to(torch.float32).to(dtype).double()
+    coins = torch.where(coins == 1, 0.0, coins)
+    grid = Interception(coins="grid")
+    for edge in (2.0**-20, 0.1, 0.25, 0.999):
+        for act in (torch.lt, torch.le):
+            edge_in_type = torch.tensor(edge, dtype=dtype)
+            law = grid.law(lambda act=act, edge=edge_in_type: bool(act(torch.rand((), dtype=dtype), edge)))
+            assert law.get(True, 0) == Fraction(int(act(coins, edge_in_type.double()).sum()), 2**24)
+
+
+def test_a_coin_rounded_to_a_narrower_type_is_rounded_as_torch_rounds():
+    coins = (torch.arange(2**24, dtype=torch.float64) / 2**24).to(torch.float32)
+    grid = Interception(coins="grid")
+    for scale, shift in ((-3, 1), (1000, -0.5)):
+        rounded = (scale * coins.double() + shift).to(torch.float16).double()
+        for edge in (-0.0626, 0.0, 0.1, 700.2):
+            for act in (torch.lt, torch.le):
+
+                def program(act=act, edge=edge, scale=scale, shift=shift):
+                    wide = torch.rand(()).double() * scale + shift
+                    return bool(act(wide.half().double(), edge))
+
+                assert grid.law(program).get(True, 0) == Fraction(int(act(rounded, edge).sum()), 2**24)
+
+
+def test_assignments_views_and_masks_carry_uniforms():
+    def program():
+        coins = torch.zeros(3)
+        coins[0] = torch.rand(())
+        coins[1:] = torch.rand(2)
+        view = coins.view(3, 1)[1]
+        view.mul_(2)
+        coins = coins.masked_fill(torch.tensor([False, False, True]), 0.0)
+        return coins < 0.5
+
+    quarter = {True: Fraction(1, 4), False: Fraction(3, 4)}
+    assert torch_law(program) == {
+        (a, b, True): Fraction(1, 2) * quarter[b] for a, b in itertools.product([True, False], repeat=2)
+    }
+
+
+def test_seeds_given_twice_give_the_same_numbers():
+    def one_seed():
+        first = torch.rand(2, generator=torch.Generator().manual_seed(0)) < 0.5
+        second = torch.rand(2, generator=torch.Generator().manual_seed(0)) < 0.5
+        return bool((first == second).all())
+
+    def global_seed():
+        torch.manual_seed(7)
+        first = torch.multinomial(P, 1).item()
+        torch.manual_seed(7)
+        return first == torch.multinomial(P, 1).item()
+
+    def no_seed():
+        first = torch.rand(2, generator=torch.Generator()) < 0.5
+        return bool((first == (torch.rand(2, generator=torch.Generator()) < 0.5)).all())
+
+    assert torch_law(one_seed) == torch_law(global_seed) == {True: 1}
+    assert torch_law(no_seed)[True] == Fraction(1, 4)
+
+
+GENERATOR = torch.Generator()
+
+
+def with_default(generator=GENERATOR):
+    return bool(torch.rand((), generator=generator) < 0.5)
+
+
+@pytest.mark.parametrize(
+    ("function", "named"),
+    [
+        (lambda: torch.rand(2).sum(), "Tensor.sum"),
+        (lambda: torch.rand(2).sin(), "Tensor.sin"),
+        (lambda: torch.softmax(torch.rand(2), -1), "torch.softmax"),
+        (lambda: torch.nn.functional.softmax(torch.rand(2), -1), "torch.softmax"),
+        (lambda: torch.rand(2) @ torch.ones(2), "Tensor.*matmul"),
+        (lambda: float(torch.rand(())), "Tensor.__float__"),
+        (lambda: torch.rand(2).cumsum(0), "Tensor.cumsum"),
+        (lambda: torch.bernoulli(torch.rand(2)), "torch.bernoulli"),
+        (lambda: torch.multinomial(torch.rand(2), 1), "torch.multinomial"),
+        (lambda: torch.rand(2)[0] < torch.rand(2)[1], "<"),
+        (lambda: torch.rand(2).data_ptr(), "Tensor.data_ptr"),
+        (lambda: torch.rand(2, out=torch.empty(2)), "out="),
+        (lambda: torch.randn(2), "torch.randn"),
+        (lambda: torch.normal(P, P), "torch.normal"),
+        (lambda: torch.poisson(P), "torch.poisson"),
+        (lambda: torch.nn.functional.dropout(P), "bernoulli"),
+        (lambda: torch.nn.functional.gumbel_softmax(P.log()), "gumbel_softmax"),
+        (lambda: torch.nn.init.uniform_(torch.empty(3)), "uniform_"),
+        (lambda: torch.randperm(9), "torch.randperm"),
+        (lambda: torch.multinomial(ROWS[0], 3), "torch.multinomial"),
+        (lambda: torch.get_rng_state(), "torch.get_rng_state"),
+        (lambda: torch.empty(2, 2)[0].uniform_(), "written in place"),
+        (with_default, "torch.*Generator"),
+        (lambda: bool(torch.rand((), generator=GENERATOR) < 0.5), "Generator"),
+    ],
+)
+def test_what_is_not_followed_is_refused_by_name_and_line(function, named):
+    with pytest.raises(Unsupported, match=named) as error:
+        torch_law(function)
+    assert "test_torch_calls.py:" in str(error.value)
+
+
+def test_noise_is_used_once():
+    def twice():
+        noise = torch.empty(3).exponential_()
+        return (P / noise).argmax().item(), (ROWS[0] / noise).argmax().item()
+
+    with pytest.raises(Unsupported, match="second use of noise"):
+        torch_law(twice)
+
+    def race_then_compare():
+        noise = torch.rand(3)
+        return noise.argmax().item(), bool(noise[0] < 0.5)
+
+    with pytest.raises(Unsupported, match="second use of noise"):
+        torch_law(race_then_compare)
+
+
+def test_a_scripted_function_that_draws_is_found_out():
+    @torch.jit.script
+    def scripted(x):
+        return torch.rand_like(x)
+
+    with pytest.raises(Unsupported, match="was not seen"):
+        torch_law(lambda: bool(scripted(P)[0] < 0.5))
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [[0.5, math.nan], [0.5, -0.5, 1.0], [0.0, 0.0], [0.5, math.inf]],
+)
+def test_weights_that_no_draw_can_use_raise(weights):
+    with pytest.raises(InvalidInput, match=r"torch.multinomial at test_torch_calls.py"):
+        torch_law(lambda: torch.multinomial(torch.tensor(weights), 1))
+
+
+def test_an_all_zero_residual_raises_with_its_branch():
+    p = torch.tensor([0.5, 0.5])
+
+    def program():
+        residual = (p - p).clamp(min=0)
+        return torch.multinomial(residual / residual.sum(), 1) if torch.rand(()) < 0.5 else 0
+
+    with pytest.raises(InvalidInput, match="nan") as error:
+        torch_law(program)
+    assert any("weight 1/2" in note for note in error.value.__notes__)
+
+
+def test_the_result_is_decided_by_the_draws():
+    with pytest.raises(Unsupported, match="result"):
+        torch_law(lambda: torch.rand(2))
+    with pytest.raises(InvalidInput, match="NaN"):
+        torch_law(lambda: torch.tensor([math.nan]))
+    with pytest.raises(exact.UnhashableResult):
+        torch_law(lambda: bytearray(b"a"))
+
+
+def test_tensors_in_results_become_nested_tuples():
+    law = torch_law(lambda: {"a": torch.ones(1, 2), "b": [torch.tensor(3), None, "x"]})
+    assert law == {(("a", ((1.0, 1.0),)), ("b", (3, None, "x"))): 1}
+
+
+def test_what_a_run_leaves_behind_is_found_out():
+    left = []
+
+    def program():
+        left.append(1)
+        return bool(torch.rand(()) < 0.5 / len(left))
+
+    with pytest.raises(exact.NotReproducible):
+        torch_law(program)
+
+
+def test_everything_is_put_back():
+    before = (torch.Generator, torch.manual_seed, torch.get_rng_state)
+    with pytest.raises(Unsupported):
+        torch_law(lambda: torch.rand(2).sum())
+    assert (torch.Generator, torch.manual_seed, torch.get_rng_state) == before
+    assert torch.rand(2).sum() > 0
+
+
+def test_no_law_inside_a_law():
+    with pytest.raises(Unsupported, match="one at a time"):
+        torch_law(lambda: torch_law(lambda: 1))
+
+
+def test_too_many_outcomes_are_counted_with_their_mass():
+    with pytest.raises(exact.TooManyOutcomes, match="more than 2 outcomes"):
+        Interception(limit=2).law(lambda: torch.randint(4, ()).item())
+
+
+def test_a_chooser_on_the_same_walk():
+    law = torch_law(lambda: (current_chooser().index([1, 3]), bool(torch.rand(()) < 0.5)))
+    assert law[1, True] == Fraction(3, 8)
+
+
+def test_every_random_kernel_of_torch_is_caught_or_guarded():
+    from exact.interception.torch_calls import _CAUGHT, _may_draw_inside
+
+    seen = 0
+    for schema in torch._C._jit_get_all_schemas():
+        name = schema.name.removeprefix("aten::")
+        packet = getattr(torch.ops.aten, name, None) if schema.name.startswith("aten::") else None
+        overload = getattr(packet, schema.overload_name or "default", None)
+        if overload is None or torch.Tag.nondeterministic_seeded not in overload.tags:
+            continue
+        for owner in (torch, torch.Tensor, torch._C._nn, torch._VF):
+            function = getattr(owner, name, None)
+            if callable(function):
+                seen += 1
+                assert function in _CAUGHT or _may_draw_inside(function), f"{owner}.{name} could draw unseen"
+    assert seen > 30
