@@ -33,3 +33,7 @@ def _root(context: typer.Context) -> None:
 def main() -> None:
     """Entry point of the command `rheo-exact`."""
     sys.exit(options.run(app))
+
+
+if __name__ == "__main__":
+    main()

@@ -112,8 +112,9 @@ def run(app: typer.Typer, arguments: list[str] | None = None) -> int:
     except (InvalidInput, EnumerationError) as error:
         return _refuse(str(error))
     except (KeyboardInterrupt, typer.Abort):
-        err.print("interrupted", style="bold")
-        return INTERRUPTED
+        code = INTERRUPTED  # some versions of Typer return it themselves
+    if code == INTERRUPTED:
+        sys.stderr.write("interrupted\n")
     return code if isinstance(code, int) else 0
 
 

@@ -1,0 +1,253 @@
+"""`rheo-exact` as a person meets it: outputs, exit codes, one line for bad input."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from exact import check
+from exact.cli import app
+from exact.commands import options
+
+pytestmark = pytest.mark.exact
+
+UNIFORM = {"contexts": {"*": {"target": ["1/3", "1/3", "1/3"], "draft": ["1/2", "3/10", "1/5"]}}}
+OWN = """
+from rheo_core import method, TreeMethod, proxies
+from rheo_core.verification import algorithm_1
+
+def good(p, tail, candidates, sampled, lead, chooser, at):
+    return algorithm_1(p, tail, candidates, sampled, lead, chooser, at)
+
+def greedy(p, tail, candidates, sampled, lead, chooser, at):
+    return (candidates[0], 0) if candidates else (chooser.index(p), -1)
+
+def broken(p, tail, candidates, sampled, lead, chooser, at):
+    return 1 // 0, -1
+
+@method
+def plain(target, draft, prefix, shape, chooser):
+    return [chooser.index(target(prefix))]
+
+half = TreeMethod("half", "lossy", 0, proxies.HALF_LEAST)
+number = 7
+"""
+
+
+def run(*arguments):
+    """The exit code of a command line."""
+    return options.run(app, list(arguments))
+
+
+@pytest.fixture
+def rows(tmp_path):
+    """Writes a rows file; its path."""
+
+    def write(document, name="rows.json"):
+        path = tmp_path / name
+        path.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A user's file of rules."""
+    path = tmp_path / "own.py"
+    path.write_text(OWN, encoding="utf-8")
+    return str(path)
+
+
+def test_the_main_command_certifies_and_refutes_as_labelled():
+    result = subprocess.run(
+        [sys.executable, "-m", "exact.cli"], capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]
+    )
+    assert "Usage" in result.stdout
+    program = "import sys; sys.argv = ['rheo-exact', 'certify']; from exact.cli import main; main()"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert sum(" lossless " in line and " proved " in line for line in lines) == 25
+    assert sum("lossy, as expected" in line for line in lines) == 2
+    assert any("P(0) = 3/5, right is 1/2; TV 9/50" in line for line in lines)
+    assert any(line.startswith("scope:") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["rheo"], 0),
+        (["--method", "rheo", "--method", "top-k"], 0),
+        (["rheo-raw"], 1),
+        (["rheo", "rheo-raw"], 1),
+        (["rheo", "--lead", "0"], 0),
+        (["rheo", "--arithmetic", "float32"], 0),
+        (["rheo", "--temperature", "1"], 0),
+    ],
+)
+def test_exit_codes_follow_the_verdict(rows, arguments, code):
+    shape = ["--width", "3", "--depth", "1", "--budget", "2"]
+    assert run("certify", "--rows", rows(UNIFORM), *shape, *arguments) == code
+
+
+@pytest.mark.parametrize(("name", "code"), [("good", 0), ("greedy", 1), ("plain", 0), ("half", 1)])
+def test_a_users_own_rule(rows, own, name, code):
+    shape = ["--width", "3", "--depth", "2", "--budget", "3"]
+    assert run("certify", "--rows", rows(UNIFORM), *shape, f"{own}:{name}") == code
+
+
+def test_shipped_rows_serve_when_no_file_is_named(own, capsys):
+    assert run("certify", f"{own}:greedy", "--width", "2", "--depth", "1", "--budget", "2") == 1
+    out = capsys.readouterr().out
+    assert "gsm8k-21" in out
+    assert "P(" in out
+
+
+def test_json_is_one_document_that_check_accepts(rows, tmp_path, capsys):
+    saved = tmp_path / "certificate.json"
+    shape = ["--width", "3", "--depth", "1", "--budget", "2"]
+    assert run("certify", "rheo", "rheo-raw", "--rows", rows(UNIFORM), *shape, "--json", "--save", str(saved)) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document == json.loads(saved.read_text(encoding="utf-8"))
+    lossless, lossy = document["results"]
+    assert (lossless["lossless"], lossless["every_target"], lossy["lossless"]) == (True, True, False)
+    assert set(lossless["total_variation"]) == {"exact", "float"}
+    assert lossy["counterexample"]["got"] != lossy["counterexample"]["right"]
+    assert run("check", str(saved)) == 0
+    assert check.main(str(saved)) == 0
+    forged = saved.read_text(encoding="utf-8").replace('"lossless": false', '"lossless": true')
+    saved.write_text(forged, encoding="utf-8")
+    assert run("check", str(saved)) == 1
+    assert list(tmp_path.glob(".*part")) == []
+
+
+def test_table1_is_the_papers(capsys):
+    assert run("table1", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    survivors = [(pool["proxy"][:4], pool["sampled"], pool["survivors"]) for pool in document["pools"]]
+    assert survivors == [
+        ("Rheo", "B", ["A", "Y=B"]),
+        ("Rheo", "C", ["A", "Y=C"]),
+        ("Ad h", "B", ["A", "Y=B"]),
+        ("Ad h", "C", ["A", "B"]),
+    ]
+    assert [[mass["exact"] for mass in law] for law in document["laws"].values()] == [
+        ["1/2", "1/5", "3/10"],
+        ["3/5", "7/25", "3/25"],
+    ]
+    assert run("table1") == 0
+    assert "9/50" in capsys.readouterr().out
+
+
+def test_classes_are_printed_with_their_probabilities(rows, capsys):
+    assert run("classes", "--rows", rows(UNIFORM), "--width", "3", "--depth", "1", "--budget", "2") == 0
+    out = capsys.readouterr().out
+    assert "2 classes" in out
+    assert "probability 0.6" in out
+    assert run("classes", "--rows", rows(UNIFORM), "--width", "3", "--depth", "1", "--budget", "2", "--json") == 0
+    classes = json.loads(capsys.readouterr().out)["results"][0]["classes"]
+    assert [each["probability"]["exact"] for each in classes] == ["3/5", "2/5"]
+    assert [each["token"] for each in classes] == [[0, 1], [0, 2]]
+
+
+def row(target, draft):
+    """A file with one row for every prefix."""
+    return {"contexts": {"*": {"target": target, "draft": draft}}}
+
+
+H = ["1/2", "1/2"]
+BAD_FILES = {
+    "": "JSON",
+    "[1, 2]": "contexts",
+    "{}": "contexts",
+    '{"contexts": {}}': "non-empty",
+    '{"contexts": {"": 3}}': "exactly one of target and target_logits",
+    json.dumps(row(["1/2", "1/3"], H)): "its sum is 5/6, not exactly 1",
+    json.dumps(row([0.5, 0.4], H)): "its sum is 0.9",
+    json.dumps(row(["3/2", "-1/2"], H)): "a non-negative number",
+    json.dumps(row([0.5, float("nan")], H)): "number",
+    json.dumps(row(["1/0", "1"], H)): '"a/b"',
+    json.dumps(row(["a", "b"], H)): '"a/b"',
+    json.dumps(row([True, False], H)): "a number",
+    json.dumps(row([], H)): "non-empty",
+    json.dumps(row(["1/3", "1/3", "1/3"], H)): "draft vocabulary: got 2",
+    json.dumps({"contexts": {"x": row(H, H)["contexts"]["*"]}}): "token ids joined",
+    json.dumps({"contexts": {"-1": row(H, H)["contexts"]["*"]}}): "token ids joined",
+    json.dumps({"contexts": {"": row(H, H)["contexts"]["*"]}}): "prefix: got 0",
+    json.dumps({**row(["1/3", "1/3", "1/3"], H), "ids": [0, 0]}): "a target id of its own",
+    json.dumps({**row(["1/3", "1/3", "1/3"], H), "ids": [0, 3]}): "a token id in 0..2",
+    json.dumps({**row(["1/3", "1/3", "1/3"], H), "ids": "01"}): "a list of target ids",
+    json.dumps({"contexts": {"*": {"target_logits": [1, None], "draft_logits": [0, 0]}}}): "a number",
+    json.dumps({"contexts": {"*": {"target_logits": [1, float("inf")], "draft_logits": [0, 0]}}}): "finite logits",
+}
+
+
+@pytest.mark.parametrize("text", BAD_FILES)
+def test_a_bad_rows_file_is_one_line_and_exit_2(rows, capsys, text):
+    assert run("certify", "rheo", "--rows", rows(text), "--width", "2", "--depth", "2", "--budget", "3") == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert said.count("\n") == 1
+    assert BAD_FILES[text] in said
+
+
+BAD_CALLS = [
+    (["certify", "--budget", "0"], "budget: got 0, expected an int of at least 1"),
+    (["certify", "--width", "-1"], "width: got -1"),
+    (["certify", "--depth", "two"], "--depth"),
+    (["certify", "nothing"], "method: got nothing, expected one of top-k, rheo"),
+    (["certify", "--method", "missing.py:rule"], "missing.py, expected an existing Python file"),
+    (["certify", "rules.py"], "path.py:name"),
+    (["certify", "rheo", "--lead", "4"], "lead: got 4, expected 0 to the width K = 3"),
+    (["certify", "rheo", "--lead", "-1"], "lead: got -1"),
+    (["certify", "top-k", "--lead", "1"], "no lead to set"),
+    (["certify", "--rows", "missing.json"], "missing.json, expected a readable file"),
+    (["certify", "--temperature", "-1"], "temperature: got -1"),
+    (["certify", "--support", "-3"], "support: got -3"),
+    (["certify", "--arithmetic", "float8"], "arithmetic: got float8"),
+    (["certify", "--save", "missing/folder/file.json", "--width", "2", "--depth", "1"], "a file that can be written"),
+    (["certify", "--nonsense"], "--nonsense"),
+    (["nonsense"], "nonsense"),
+    (["check"], "FILE"),
+    (["classes", "chain"], "a tree method"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), BAD_CALLS)
+def test_a_bad_call_is_one_line_and_exit_2(capsys, arguments, said):
+    assert run(*arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert error.count("\n") == 1
+    assert said in error
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("number", "a verify function"), ("absent", "a name that the file defines"), ("broken", "ZeroDivisionError")],
+)
+def test_a_bad_rule_is_one_line_and_exit_2(rows, own, capsys, name, said):
+    shape = ["--width", "2", "--depth", "1", "--budget", "1"]
+    assert run("certify", "--rows", rows(UNIFORM), f"{own}:{name}", *shape) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert said in error
+
+
+def test_an_interruption_ends_with_130(monkeypatch, capsys):
+    def interrupted(*arguments, **options_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("exact.certifying.cycle_law", interrupted)
+    assert run("certify", "rheo", "--width", "2", "--depth", "1", "--budget", "1") == 130
+    assert "interrupted" in capsys.readouterr().err
+
+
+def test_help_names_every_command(capsys):
+    assert run() == 0
+    out = capsys.readouterr().out
+    for name in ("certify", "check", "classes", "table1"):
+        assert name in out
