@@ -10,7 +10,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal
 
-from rich import box
 from rich.progress import Progress
 from rich.table import Table
 
@@ -163,7 +162,7 @@ def report(results: list[Result], shape: TreeShape) -> None:
         "accepted: P(>= 1), P(>= 2), ...",
         highlight=False,
     )
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
+    table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
     for name, justify in COLUMNS.items():
         table.add_column(name, justify=justify, no_wrap=name != "verdict")
     shown = ""
