@@ -10,7 +10,8 @@ from typing import Any
 from exact.counterexample import Counterexample, Table
 from exact.cycle_law import Tokens, joint_law
 from exact.document import key, number, rows, signed, wrong
-from rheo_core import TreeShape
+from rheo_core import InvalidInput, TreeShape
+from rheo_core.laws import RowLike
 from rheo_core.registry import Claim
 from rheo_core.rows import Prefix, TargetModel
 
@@ -51,7 +52,7 @@ class Certificate:
     classes_digest: str | None = field(repr=False)
     emitted: dict[Tokens, Fraction] = field(repr=False)
     text: dict[Tokens, Fraction] = field(repr=False)
-    target: TargetModel = field(repr=False, compare=False)
+    target: TargetModel | None = field(repr=False, compare=False)
     target_rows: Table = field(repr=False)
     draft_rows: Table = field(repr=False)
 
@@ -130,5 +131,19 @@ class Certificate:
         return json.dumps(self.document(), indent=2)
 
     def law(self) -> dict[Tokens, Fraction]:
-        """The joint law of the first `length` tokens: `text`, what the cycles emit, continued from the target."""
-        return joint_law(self.text, self.target, self.length, self.prefix)
+        """The joint law of the first `length` tokens: `text`, what the cycles emit, continued from the target.
+
+        A certificate that came through a pickle has only the rows that were read; where more are needed, it raises.
+        """
+        return joint_law(self.text, self._row, self.length, self.prefix)
+
+    def _row(self, prefix: Prefix) -> RowLike:
+        if prefix in self.target_rows:
+            return self.target_rows[prefix]
+        if self.target is None:
+            raise InvalidInput("prefix", prefix, "one whose target row was read: the target itself is not pickled")
+        return self.target(prefix)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the target, which is a function."""
+        return vars(self) | {"target": None}

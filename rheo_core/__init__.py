@@ -4,7 +4,7 @@ Everything certified, simulated or run on a GPU elsewhere in this project is hel
 whatever the rows bring (float64, float32, float16, or exact rationals), and every random step goes through a `Chooser`.
 """
 
-from rheo_core import laws, proxies, verification
+from rheo_core import laws, proxies, rates, verification
 from rheo_core.chooser import Chooser, RecordingChooser, SamplingChooser
 from rheo_core.decoding import Text, generate, speculate
 from rheo_core.errors import InvalidInput
@@ -36,6 +36,7 @@ __all__ = [
     "method",
     "methods",
     "proxies",
+    "rates",
     "speculate",
     "verification",
 ]

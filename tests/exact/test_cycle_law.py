@@ -1,5 +1,6 @@
 """The class path beside replay of the whole program, and everything that is computed from its law."""
 
+import pickle
 from fractions import Fraction as F
 from itertools import product
 from typing import Any
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from exact import certify, law, target_law
 from exact.cycle_law import compare, exact_pair, joint_law, tree_law
-from rheo_core import Pair, TreeMethod, TreeShape, generate, method, methods, speculate
+from rheo_core import InvalidInput, Pair, TreeMethod, TreeShape, generate, method, methods, speculate
 from rheo_core.proxies import RAW, Constant
 from rheo_core.verification import algorithm_1, rrsw, vanilla
 from tests.exact.laws import emitted_law, replayed_law, total_variation
@@ -236,3 +237,15 @@ def test_constant_and_raw_proxies_of_a_user_are_certified_by_brute_force():
         mine = TreeMethod("mine", None, 1, proxy=proxy)
         expected = replayed_law(mine, *both(rational(5, 3, 2)), SMALL)
         assert emitted_law(mine, *both(rational(5, 3, 2)), SMALL) == expected
+
+
+def test_a_certificate_is_pickled_without_its_target():
+    target, draft = varied(rational(1, 2, 3), rational(3, 1, 1)), alike(rational(1, 1, 1))
+    found = certify("rheo", target, draft, TreeShape(3, 1, 3), second=False)
+    again = pickle.loads(pickle.dumps(found))
+    assert again == found
+    assert again.law() == found.law() == target_law(target, 2)
+    far = certify("rheo", target, draft, TreeShape(1, 1, 1), 4, second=False)
+    assert far.law() == target_law(target, 4)
+    with pytest.raises(InvalidInput, match=r"^prefix: got \(.*\), expected one whose target row was read"):
+        pickle.loads(pickle.dumps(far)).law()
