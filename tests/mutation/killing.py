@@ -74,8 +74,8 @@ def preload() -> None:
     assert all((hypothesis, np, pytest, rich, scipy, typer))
 
 
-def judge(mutant: Mutant | None, arguments: Sequence[str], seconds: int) -> tuple[str, float]:
-    """Run pytest with these arguments on a mutant (None: on the unchanged program)."""
+def judge(mutant: Mutant | None, arguments: Sequence[str] | None, seconds: int) -> tuple[str, float]:
+    """Run pytest with these arguments, or the quick part (None), on a mutant (None: on the unchanged program)."""
     loaded = [name for name in sys.modules if name.split(".")[0] in ("rheo_core", "exact", "montecarlo")]
     assert not loaded, f"the project is loaded already: {loaded[:3]}"
     start = time.monotonic()
@@ -90,7 +90,7 @@ def judge(mutant: Mutant | None, arguments: Sequence[str], seconds: int) -> tupl
     return {0: SURVIVED, 1: FAILED}.get(code, COLLAPSED), spent
 
 
-def _run(mutant: Mutant | None, arguments: Sequence[str], seconds: int) -> int:
+def _run(mutant: Mutant | None, arguments: Sequence[str] | None, seconds: int) -> int:
     import pytest
 
     with Path(os.devnull).open("w") as nowhere:
@@ -103,6 +103,11 @@ def _run(mutant: Mutant | None, arguments: Sequence[str], seconds: int) -> int:
     if mutant is not None:
         sys.meta_path.insert(0, _Finder(mutant))
     try:
+        if arguments is None:
+            from tests.mutation.quick import check
+
+            check()
+            return 0
         return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-o", "faulthandler_timeout=0", *arguments]))
     except BaseException:
         return 1
