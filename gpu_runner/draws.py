@@ -156,6 +156,14 @@ def fold(state: Word, part: Word) -> Word:
     return word ^ _shifted(word, 31)
 
 
+def derived(seed: int, *parts: int) -> int:
+    """A seed of its own for each (seed, parts): for questions, turns, processes."""
+    state = fold(0, check_seed(seed))
+    for part in parts:
+        state = fold(state, part)
+    return state >> 1
+
+
 def signed(word: int) -> int:
     """A 64-bit word as the int64 of the same bits."""
     return word - (1 << 64) if word >> 63 else word

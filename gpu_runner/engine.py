@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import torch
@@ -20,6 +20,7 @@ from gpu_runner.cache import TreeCache, causal
 from gpu_runner.drafting import Drafted, Nodes, Rank, by_score, layered
 from gpu_runner.drafts.base import Draft, DraftSession
 from gpu_runner.draws import Draws
+from gpu_runner.expected import expected_tokens
 from gpu_runner.laws import check_int
 from gpu_runner.models import CausalModel
 from gpu_runner.pool import TorchProxy, torch_proxy
@@ -32,7 +33,12 @@ from rheo_core.rows import check_id
 
 def ancestors(nodes: Nodes) -> Tensor:
     """What the root token and the nodes see of each other: bool [1 + n, 1 + n], themselves and their ancestors."""
-    above = torch.cat([nodes.parent.new_full((1,), 0), nodes.parent + 1])
+    return tree_mask(nodes.parent)
+
+
+def tree_mask(parent: Tensor) -> Tensor:
+    """Ancestors from parents [n] (-1: the root token, which is row 0): bool [1 + n, 1 + n]."""
+    above = torch.cat([parent.new_full((1,), 0), parent + 1])
     seen = torch.eye(len(above), dtype=torch.bool, device=above.device)
     for _ in range(len(above).bit_length()):
         seen = seen | seen[above]
@@ -84,13 +90,19 @@ class Scored:
 
 @dataclass(frozen=True)
 class EngineCycle:
-    """One cycle: emitted target ids (the target's own last), drafted tokens accepted, the tree, seconds spent."""
+    """One cycle: emitted target ids (the target's own last), drafted tokens accepted, the tree, seconds spent.
+
+    `expected` is the number of tokens emitted on average given the tree, where the engine was asked for it; `aside`
+    are the seconds that it took.
+    """
 
     tokens: tuple[int, ...]
     accepted: int
     tree: Tree
     drafting: float
     verifying: float
+    expected: float | None = None
+    aside: float = 0.0
 
 
 @dataclass
@@ -140,6 +152,7 @@ class Engine:
         processing: Processing | None = None,
         support: int | None = DEFAULT_SUPPORT,
         fault: Callable[[Parts], Parts] | None = None,
+        expect: bool = False,
     ) -> None:
         if method.construction != "layered":
             raise InvalidInput("method", method.name, "a layered construction")
@@ -154,6 +167,7 @@ class Engine:
         self.lead = lead
         self.processing = Processing() if processing is None else processing
         self.support = support
+        self.expect = expect
         parts = Parts(torch_proxy(method.proxy), torch_verify(method.verify))
         self.parts = parts if fault is None else fault(parts)
 
@@ -180,16 +194,20 @@ class Engine:
 
     def cycle(self, session: Session, draws: Draws) -> EngineCycle:
         """Draft below the session's text, verify, and append the emitted tokens."""
-        started = time.perf_counter()
+        started = now(self.target.device)
         drafted = self.draft_tree(session, draws)
         tree = drafted.tree
-        middle = time.perf_counter()
-        tokens, path = self.commit(session, drafted, self.score(session, drafted), draws)
-        return EngineCycle(tokens, len(path), tree, middle - started, time.perf_counter() - middle)
+        middle = now(self.target.device)
+        scored = self.score(session, drafted)
+        tokens, path = self.commit(session, drafted, scored, draws)
+        ended = now(self.target.device)
+        expected = expected_tokens(tree, *self._laws(drafted, scored), self.parts.verify) if self.expect else None
+        aside = now(self.target.device) - ended
+        return EngineCycle(tokens, len(path), tree, middle - started, ended - middle, expected, aside)
 
     def draft_tree(self, session: Session, draws: Draws) -> Drafted:
         """First step of a cycle: the draft tree below the session's text."""
-        self._catch_up(session)
+        self.catch_up(session)
         return layered(
             _Expander(self, session),
             self.shape,
@@ -216,22 +234,26 @@ class Engine:
         self, session: Session, drafted: Drafted, scored: Scored, draws: Draws
     ) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Third step: verify, keep the accepted path's states, append; emitted tokens and accepted nodes."""
-        tree = drafted.tree
-
-        def law(node: int) -> Tensor:
-            row = self.parts.row(tree, node)
-            return self.processing.law(scored.logits[row : row + 1])[0]
-
-        def tail(node: int) -> Tensor:
-            return self.parts.tail(drafted, node, self.target.vocabulary, self.draft.ids)
-
-        tokens, path = descend(tree, law, tail, self.parts.verify, self.lead, draws, session.cycles)
+        law, tail = self._laws(drafted, scored)
+        tokens, path = descend(drafted.tree, law, tail, self.parts.verify, self.lead, draws, session.cycles)
         rows = torch.tensor(self.parts.kept(path), device=self.target.device)
         session.cache.keep(len(session.tokens) - 1, rows)
         session.features = scored.features[rows] if self.draft.features else scored.features
         session.tokens += tokens
         session.cycles += 1
         return tokens, path
+
+    def _laws(self, drafted: Drafted, scored: Scored) -> tuple[Callable[[int], Tensor], Callable[[int], Tensor]]:
+        """The target law and q~ below a node, as functions of the node."""
+
+        def law(node: int) -> Tensor:
+            row = self.parts.row(drafted.tree, node)
+            return self.processing.law(scored.logits[row : row + 1])[0]
+
+        def tail(node: int) -> Tensor:
+            return self.parts.tail(drafted, node, self.target.vocabulary, self.draft.ids)
+
+        return law, tail
 
     def cycles(self, session: Session, length: int, draws: Draws, end: Collection[int] = ()) -> Iterator[EngineCycle]:
         """Cycles until `length` tokens are emitted or one of the `end` ids is; each cycle's tokens are cut there."""
@@ -244,7 +266,7 @@ class Engine:
             tokens = until(cycle.tokens[: length - emitted], stops)
             del session.tokens[before + len(tokens) :]
             emitted += len(tokens)
-            yield EngineCycle(tokens, min(cycle.accepted, len(tokens)), cycle.tree, cycle.drafting, cycle.verifying)
+            yield replace(cycle, tokens=tokens, accepted=min(cycle.accepted, len(tokens)))
             if tokens[-1] in stops:
                 return
 
@@ -253,8 +275,8 @@ class Engine:
         cycles = tuple(self.cycles(self.start(prompt), length, draws, end))
         return Generation(tuple(token for cycle in cycles for token in cycle.tokens), cycles)
 
-    def _catch_up(self, session: Session) -> None:
-        """Bring the target's cache to the whole text but its last token."""
+    def catch_up(self, session: Session) -> None:
+        """Bring the target's cache to the whole text but its last token (the prefill of a turn)."""
         past = len(session.tokens) - 1
         self._forget(session, past)
         held = session.cache.length
@@ -295,6 +317,13 @@ class _Expander:
 
     def _rows(self, logits: Tensor) -> DraftRows:
         return DraftRows.logits(logits, self.engine.processing.temperature, self.engine.support)
+
+
+def now(device: torch.device) -> float:
+    """Seconds on the clock, once the device has done all it was asked for."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter()
 
 
 def until(tokens: Sequence[int], stops: Collection[int]) -> tuple[int, ...]:

@@ -14,8 +14,8 @@ from gpu_runner.engine import Engine
 from gpu_runner.exhaustive import Remembering, engine_law
 from gpu_runner.faults import faults
 from gpu_runner.processing import Processing
+from gpu_runner.tiny import tiny_head, tiny_model
 from rheo_core import TreeShape, methods
-from tests.gpu_runner.tiny import tiny_head, tiny_model
 
 LENGTH = 3
 ROUNDING = 1e-13

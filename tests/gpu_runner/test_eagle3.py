@@ -11,8 +11,8 @@ from gpu_runner.drafts.checkpoint import is_eagle3, read_checkpoint
 from gpu_runner.drafts.eagle3 import EagleDraft
 from gpu_runner.draws import Seeded
 from gpu_runner.engine import Engine
+from gpu_runner.tiny import tiny_head, tiny_model
 from rheo_core import InvalidInput, TreeShape, methods
-from tests.gpu_runner.tiny import tiny_head, tiny_model
 
 HEADS, KV, HEAD_DIM, EPS = 2, 1, 8, 1e-5
 

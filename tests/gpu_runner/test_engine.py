@@ -14,8 +14,8 @@ from gpu_runner.draws import Seeded
 from gpu_runner.engine import Engine, ancestors
 from gpu_runner.models import CausalModel, check_tree_attention
 from gpu_runner.processing import Processing
+from gpu_runner.tiny import FAMILIES, tiny_head, tiny_model
 from rheo_core import InvalidInput, TreeShape, methods
-from tests.gpu_runner.tiny import FAMILIES, tiny_head, tiny_model
 
 SHAPE = TreeShape(3, 3, 7)
 TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-10}

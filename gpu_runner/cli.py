@@ -1,0 +1,33 @@
+"""`gpu_runner`: the identical algorithm on real models."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from exact.commands import options
+from gpu_runner.commands import bench, certify, rows, tree
+
+app = typer.Typer(
+    name="gpu_runner",
+    help="RheoSampling and the methods it is compared with, on real models: benchmark them, look at them, certify them.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+app.command("bench")(bench.command)
+app.command("certify")(certify.command)
+app.command("rows")(rows.command)
+app.command("tree")(tree.command)
+
+
+@app.callback(invoke_without_command=True)
+def _root(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main() -> None:
+    """Entry point of the command `gpu_runner`."""
+    sys.exit(options.run(app))

@@ -1,0 +1,228 @@
+"""`gpu_runner bench`: every method on the same questions, counted and timed alike."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich import box
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from exact.commands import options as shared
+from gpu_runner.commands import options
+from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
+
+if TYPE_CHECKING:
+    from gpu_runner.bench import Answer, Setting
+    from gpu_runner.rules import Rule
+    from gpu_runner.summary import Figures, Interval
+
+GAP = 1e-3
+"""Below this gap between the two best logits rounding decides a greedy token."""
+
+
+def command(
+    names: shared.MethodArguments = None,
+    method: shared.Methods = None,
+    target: options.Target = options.DEFAULT_TARGET,
+    draft: options.DraftName = options.DEFAULT_DRAFT,
+    width: shared.Width = 4,
+    depth: shared.Depth = 4,
+    budget: shared.Budget = 12,
+    lead: shared.Lead = None,
+    temperature: shared.Temperature = 1,
+    top_k: options.TopK = None,
+    top_p: options.TopP = None,
+    support: shared.Support = DEFAULT_SUPPORT,
+    length: Annotated[int, typer.Option("--length", help="Tokens an answer.")] = 32,
+    questions: Annotated[int, typer.Option("--questions", help="How many of the built-in questions; 0: all.")] = 0,
+    prompts: Annotated[
+        list[str] | None, typer.Option("--prompt", help="A question of your own; repeatable.", show_default=False)
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", help="Seeds a question, from --seed on.")] = 3,
+    seed: shared.Seed = 0,
+    device: options.Device = "auto",
+    dtype: options.Dtype = "float32",
+    rope_base: options.RopeBase = None,
+    threads: options.Threads = 0,
+    fault: options.FaultName = None,
+    plain: options.Plain = False,
+    as_json: shared.AsJson = False,
+    save: shared.Save = None,
+) -> int:
+    """Compare methods on a real pair: tau, acceptance by depth, tokens a second, speed-up, latencies.
+
+    Without arguments: SmolLM2-135M-Instruct, drafted for by itself without layers 17 and 18, in some minutes on a CPU.
+    """
+    options.need_torch()
+    from gpu_runner.bench import Setting, answers
+    from gpu_runner.faults import find_fault
+    from gpu_runner.processing import Processing
+    from gpu_runner.prompts import QUESTIONS
+    from gpu_runner.provenance import provenance
+    from gpu_runner.rules import find_rules
+    from gpu_runner.summary import figures
+
+    for name, value in (("length", length), ("seeds", seeds)):
+        if value < 1:
+            raise InvalidInput(name, value, "an int of at least 1")
+    if not 0 <= questions <= len(QUESTIONS):
+        raise InvalidInput("questions", questions, f"1 to {len(QUESTIONS)}, or 0 for all")
+    asked = [(prompt,) for prompt in prompts] if prompts else list(QUESTIONS[: questions or None])
+    shape = TreeShape(width, depth, budget)
+    rules = find_rules([*(names or []), *(method or [])], shape, lead)
+    processing = Processing(temperature, top_k, top_p)
+    planted = find_fault(fault)
+    kept = options.support_of(support)
+    models = options.load(target, draft, device, dtype, rope_base, threads)
+    setting = Setting(models.target, models.draft, processing, kept, length, plain, planted)
+    total = len(asked) * seeds * len(rules)
+    done: list[Answer] = []
+    finished = False
+    try:
+        warm_up(setting, rules, total, quiet=as_json)
+        with _progress(as_json) as progress:
+            task = progress.add_task("answering", total=total)
+            for answer in answers(setting, rules, asked, range(seed, seed + seeds)):
+                done.append(answer)
+                progress.update(task, advance=1, description=answer.rule)
+        finished = True
+    finally:
+        if len(done) >= len(rules):
+            found = figures(done, rules)
+            arguments = {
+                "shape": vars(shape), "temperature": temperature, "top_k": top_k, "top_p": top_p, "support": support,
+                "length": length, "seeds": seeds, "seed": seed, "questions": [list(each) for each in asked],
+                "fault": fault, "finished": finished,
+            }  # fmt: skip
+            source = provenance(models.target, models.draft, **arguments)
+            greedy = greedy_agreement(done) if temperature == 0 else None
+            if not as_json:
+                report(found, source, greedy)
+            results = [each.document() for each in found]
+            shared.deliver(
+                {"command": "bench", "provenance": source, "results": results, "greedy": greedy}, as_json, save
+            )
+    return 0
+
+
+def warm_up(setting: Setting, rules: list[Rule], total: int, quiet: bool) -> None:
+    """Run every rule once, untimed in the results, and say how long the rest will take."""
+    from dataclasses import replace
+
+    from gpu_runner.bench import answers
+    from gpu_runner.prompts import QUESTIONS
+
+    short = replace(setting, length=min(8, setting.length))
+    for _ in answers(short, rules, QUESTIONS[:1], [0]):
+        pass
+    rates = [answer.seconds / max(len(answer.tokens), 1) for answer in answers(short, rules, QUESTIONS[:1], [1])]
+    minutes = statistics.fmean(rates) * setting.length * total / 60
+    if not quiet:
+        shared.err.print(
+            f"{total} answers of {setting.length} tokens: about {max(minutes, 0.1):.1f} min", highlight=False
+        )
+
+
+def greedy_agreement(done: list[Answer]) -> dict[str, Any]:
+    """At temperature 0: answers equal to the baseline's, and those that part from it after a small logit gap."""
+    baselines = {(a.question, a.seed): a for a in done if a.gaps}
+    counts = {"equal": 0, "different_after_small_gap": 0, "different": 0}
+    for answer in done:
+        baseline = baselines.get((answer.question, answer.seed))
+        if answer.gaps or baseline is None:
+            continue
+        pairs = zip(answer.tokens, baseline.tokens, strict=False)
+        first = next((i for i, (a, b) in enumerate(pairs) if a != b), None)
+        if first is None:
+            counts["equal"] += 1
+        else:
+            counts["different_after_small_gap" if min(baseline.gaps[: first + 1]) < GAP else "different"] += 1
+    return counts
+
+
+def report(found: list[Figures], source: dict[str, Any], greedy: dict[str, Any] | None) -> None:
+    """The table, and what its columns mean."""
+    shape = source["shape"]
+    shared.out.print(
+        f"{source['target']} ({source['dtype']}, {source['device']}, {source['threads']} threads), draft {source['draft']}"
+        f"\nwidth {shape['width']}, depth {shape['depth']}, budget {shape['budget']}, T = {source['temperature']:g}, "
+        f"support {source['support'] or 'full'}, {found[0].answers} answers a method",
+        highlight=False,
+    )
+    if source["fault"]:
+        shared.out.print(f"planted fault: {source['fault']}", style="bold red", highlight=False)
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
+    headings = (
+        "method",
+        "tau",
+        "std",
+        "to top-k",
+        "given trees",
+        "to top-k",
+        "accepted",
+        "tok/s",
+        "speed-up",
+        "draft",
+        "verify",
+    )
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in ("method", "accepted") else "right", no_wrap=True)
+    for each in found:
+        table.add_row(
+            each.method,
+            f"{each.tau:.3f}",
+            _number(each.tau_std, 3),
+            _interval(each.difference),
+            _number(each.expected_tau, 3),
+            _interval(each.expected_difference),
+            " ".join(f"{p:.2f}" for p in each.by_depth) or "-",
+            f"{each.tokens_per_second:.1f}",
+            "-" if each.speed_up is None else f"{each.speed_up.mean:.2f}x",
+            _milliseconds(each.drafting),
+            _milliseconds(each.verifying),
+        )
+    shared.out.print(table)
+    shared.out.print(
+        "tau: emitted / cycles, the target's token included; std over seeds; differences paired within questions, 95 %; "
+        "given trees: expected emitted tokens of a cycle given its tree; accepted: P(>= 1), P(>= 2), ...; tok/s with the "
+        "prefill; speed-up: mean of paired ratios to autoregressive; draft, verify: median ms a cycle",
+        style="dim",
+        highlight=False,
+    )
+    if greedy is not None:
+        shared.out.print(
+            f"T = 0: {greedy['equal']} answers equal the baseline's; {greedy['different_after_small_gap']} part from it "
+            f"after a top-2 logit gap below {GAP:g}; {greedy['different']} part from it without one",
+            highlight=False,
+        )
+    if not source["finished"]:
+        shared.out.print("interrupted: only questions that every method has answered are counted", highlight=False)
+
+
+def _interval(value: Interval | None) -> str:
+    if value is None:
+        return "-"
+    bounds = "" if math.isnan(value.low) else f" [{value.low:+.2f}, {value.high:+.2f}]"
+    return f"{value.mean:+.3f}{bounds}"
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _milliseconds(value: float | None) -> str:
+    return "-" if value is None else f"{1000 * value:.0f} ms"
+
+
+def _progress(quiet: bool) -> Progress:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total}"),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=shared.err, transient=True, disable=quiet or not shared.err.is_terminal)

@@ -1,0 +1,74 @@
+"""`gpu_runner certify`: the whole engine on tiny random models, every draw and coin walked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.progress import Progress
+from rich.table import Table
+
+from exact.commands import options as shared
+from gpu_runner.commands import options
+from rheo_core import TreeShape
+
+if TYPE_CHECKING:
+    from gpu_runner.certification import Verdict
+
+METHODS = ("top-k", "rheo:0", "rheo:1", "rheo:2", "rheo-rrsw", "chain")
+SCOPE = "the first three tokens after one prompt, on these tiny models; ideal coins; exact up to float64 rounding"
+
+
+def command(
+    names: shared.MethodArguments = None,
+    method: shared.Methods = None,
+    draft: options.Kinds = None,
+    device: options.Device = "auto",
+    fault: options.FaultName = None,
+    as_json: shared.AsJson = False,
+    save: shared.Save = None,
+) -> int:
+    """Certify the engine itself: drafting, pruning, verification, cache and several cycles, on this device.
+
+    Exit code: 0 lossless, 1 lossy (as a planted --fault must be).
+    """
+    options.need_torch()
+    from gpu_runner.certification import DRAFTS, certify_engine
+    from gpu_runner.faults import find_fault
+    from gpu_runner.loading import find_device
+    from gpu_runner.rules import find_rule
+
+    planted, place = find_fault(fault), find_device(device)
+    jobs = []
+    for name in [*(names or []), *(method or [])] or METHODS:
+        rule = find_rule(name, TreeShape(2, 2, 3))
+        if rule.method is not None and rule.method.leads(rule.shape) == 2 and rule.method.lead == 2:
+            rule = find_rule(name, TreeShape(3, 2, 4))
+        jobs += [(kind, rule) for kind in draft or DRAFTS if rule.method is not None]
+    verdicts: list[Verdict] = []
+    with Progress(console=shared.err, transient=True, disable=as_json or not shared.err.is_terminal) as progress:
+        task = progress.add_task("certifying", total=len(jobs))
+        for kind, rule in jobs:
+            assert rule.method is not None
+            verdicts.append(certify_engine(kind, rule.label, rule.method, rule.shape, place, planted))
+            progress.update(task, advance=1, description=f"{rule.label}, {kind}")
+    lossless = all(verdict.lossless for verdict in verdicts)
+    if not as_json:
+        report(verdicts, fault)
+    results = [{**vars(verdict), "lossless": verdict.lossless} for verdict in verdicts]
+    shared.deliver({"command": "certify", "device": str(place), "fault": fault, "results": results}, as_json, save)
+    return shared.LOSSLESS if lossless else shared.LOSSY
+
+
+def report(verdicts: list[Verdict], fault: str | None) -> None:
+    """The table of verdicts and its scope."""
+    if fault is not None:
+        shared.out.print(f"planted fault: {fault}", style="bold red", highlight=False)
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
+    for heading in ("method", "draft", "verdict", "TV"):
+        table.add_column(heading, justify="right" if heading == "TV" else "left", no_wrap=True)
+    for each in verdicts:
+        word = "[green]lossless[/]" if each.lossless else "[red]lossy[/]"
+        table.add_row(each.method, each.draft, word, f"{each.total_variation:.2g}")
+    shared.out.print(table)
+    shared.out.print(SCOPE, style="dim", highlight=False)

@@ -1,0 +1,43 @@
+"""`gpu_runner rows`: the rows file of a user's own pair and prompt, for `rheo-exact certify --rows`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from exact.commands import options as shared
+from gpu_runner.commands import options
+
+
+def command(
+    prompt: options.Prompt = "Name a colour.",
+    tokens: Annotated[int, typer.Option("--tokens", help="Size of the tiny vocabulary: the target's best tokens.")] = 5,
+    levels: Annotated[int, typer.Option("--levels", help="Longest prefix; certify needs its --depth.")] = 3,
+    target: options.Target = options.DEFAULT_TARGET,
+    draft: options.DraftName = options.DEFAULT_DRAFT,
+    device: options.Device = "auto",
+    dtype: options.Dtype = "float32",
+    rope_base: options.RopeBase = None,
+    threads: options.Threads = 0,
+    plain: options.Plain = False,
+    as_json: shared.AsJson = False,
+    save: shared.Save = Path("rows.json"),
+) -> int:
+    """Write next-token logits of your own target and draft, so that rheo-exact can certify methods on that very pair."""
+    options.need_torch()
+    from gpu_runner.chat import prompt_ids
+    from gpu_runner.provenance import provenance
+    from gpu_runner.writing_rows import rows_document
+
+    models = options.load(target, draft, device, dtype, rope_base, threads)
+    ids = prompt_ids(models.target, [{"role": "user", "content": prompt}], plain)
+    document = rows_document(models.target, models.draft, ids, tokens, levels)
+    source = provenance(models.target, models.draft, prompt=prompt, prompt_tokens=len(ids), plain=plain)
+    shared.deliver({"source": source, **document}, as_json, save)
+    if not as_json and save is not None:
+        words = " ".join(repr(each["text"]) for each in document["vocabulary"])
+        shared.out.print(f"{len(document['contexts'])} prefixes of {words} -> {save}", highlight=False, markup=False)
+        shared.out.print(f"rheo-exact certify --rows {save} --depth {levels}", style="dim", highlight=False)
+    return 0

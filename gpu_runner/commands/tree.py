@@ -1,0 +1,144 @@
+"""`gpu_runner tree`: a real draft tree, sampled nodes and the accepted path marked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+from rich.tree import Tree as Drawing
+
+from exact.commands import options as shared
+from gpu_runner.commands import options
+from rheo_core import DEFAULT_SUPPORT, FILL, LEAD, SAMPLED, InvalidInput, TreeShape
+
+if TYPE_CHECKING:
+    from gpu_runner.engine import EngineCycle
+
+KINDS = {LEAD: "lead", SAMPLED: "sampled", FILL: "fill"}
+STYLES = {LEAD: "", SAMPLED: "magenta", FILL: "dim"}
+
+
+def command(
+    prompt: options.Prompt = "Name a colour.",
+    method: Annotated[str, typer.Option("--method", help="NAME or NAME:LEAD, as in rheo:0.")] = "rheo",
+    target: options.Target = options.DEFAULT_TARGET,
+    draft: options.DraftName = options.DEFAULT_DRAFT,
+    width: shared.Width = 3,
+    depth: shared.Depth = 4,
+    budget: shared.Budget = 12,
+    lead: shared.Lead = None,
+    temperature: shared.Temperature = 1,
+    top_k: options.TopK = None,
+    top_p: options.TopP = None,
+    support: shared.Support = DEFAULT_SUPPORT,
+    cycles: Annotated[int, typer.Option("--cycles", help="Cycles to draw, one tree each.")] = 1,
+    seed: shared.Seed = 0,
+    device: options.Device = "auto",
+    dtype: options.Dtype = "float32",
+    rope_base: options.RopeBase = None,
+    threads: options.Threads = 0,
+    fault: options.FaultName = None,
+    plain: options.Plain = False,
+    as_json: shared.AsJson = False,
+    save: shared.Save = None,
+) -> int:
+    """Draw the draft trees of a real pair: slots, path scores, sampled nodes, what was accepted and emitted."""
+    options.need_torch()
+    from gpu_runner.chat import prompt_ids
+    from gpu_runner.draws import Seeded
+    from gpu_runner.engine import Engine
+    from gpu_runner.faults import find_fault
+    from gpu_runner.processing import Processing
+    from gpu_runner.provenance import provenance
+    from gpu_runner.rules import find_rule
+
+    if cycles < 1:
+        raise InvalidInput("cycles", cycles, "an int of at least 1")
+    rule = find_rule(method, TreeShape(width, depth, budget), lead)
+    if rule.method is None:
+        raise InvalidInput("method", method, "a method that drafts a tree")
+    processing, planted, kept = Processing(temperature, top_k, top_p), find_fault(fault), options.support_of(support)
+    models = options.load(target, draft, device, dtype, rope_base, threads)
+    engine = Engine(models.target, models.draft, rule.method, rule.shape, processing, kept, planted)
+    session = engine.start(prompt_ids(models.target, [{"role": "user", "content": prompt}], plain))
+    draws = Seeded(seed)
+    done = [engine.cycle(session, draws) for _ in range(cycles)]
+    tokenizer = models.target.tokenizer
+    if not as_json:
+        for number, cycle in enumerate(done, 1):
+            shared.out.print(drawing(cycle, tokenizer, f"{rule.label}, cycle {number}"))
+        shared.out.print(
+            "sampled nodes magenta, fills dim; (path score, slot); accepted nodes green; -> the target's own token",
+            style="dim",
+            highlight=False,
+        )
+    source = provenance(
+        models.target, models.draft, prompt=prompt, method=rule.label, shape=vars(rule.shape), seed=seed
+    )
+    shared.deliver(
+        {"command": "tree", "provenance": source, "cycles": [document(c, tokenizer) for c in done]}, as_json, save
+    )
+    return 0
+
+
+def drawing(cycle: EngineCycle, tokenizer: Any, title: str) -> Drawing:
+    """One cycle's tree, in rich."""
+    emitted = " ".join(word(tokenizer, token) for token in cycle.tokens)
+    top = Drawing(
+        Text(f"{title}: {len(cycle.tree)} nodes, {len(cycle.tokens)} tokens emitted: {emitted}", style="bold")
+    )
+    path = accepted_path(cycle)
+    places = {-1: top}
+    for node in range(len(cycle.tree)):  # parents stand before their children; siblings are added in slot order below
+        places[node] = Drawing(_label(cycle, node, tokenizer, node in path))
+    for node in [-1, *range(len(cycle.tree))]:
+        for child in cycle.tree.children(node):
+            places[node].children.append(places[child])
+        if node == (path[-1] if path else -1):
+            places[node].add(Text(f"-> {word(tokenizer, cycle.tokens[-1])}", style="bold yellow"))
+    return top
+
+
+def _label(cycle: EngineCycle, node: int, tokenizer: Any, accepted: bool) -> Text:
+    tree = cycle.tree
+    kind = int(tree.kind[node])
+    mark = "~" if kind == SAMPLED else ""
+    label = f"{mark}{word(tokenizer, int(tree.token[node]))} ({float(tree.score[node]):.3g}, {int(tree.slot[node])})"
+    return Text(label, style="bold green" if accepted else STYLES[kind])
+
+
+def accepted_path(cycle: EngineCycle) -> list[int]:
+    """Rows of the accepted nodes."""
+    node, path = -1, []
+    for token in cycle.tokens[: cycle.accepted]:
+        node = next(child for child in cycle.tree.children(node) if int(cycle.tree.token[child]) == token)
+        path.append(node)
+    return path
+
+
+def word(tokenizer: Any, token: int) -> str:
+    """A token as it reads, quoted; its id where there is no tokenizer."""
+    return repr(tokenizer.decode([token])) if tokenizer is not None else str(token)
+
+
+def document(cycle: EngineCycle, tokenizer: Any) -> dict[str, Any]:
+    """JSON-ready arrays of one cycle."""
+    tree, path = cycle.tree, set(accepted_path(cycle))
+    return {
+        "emitted": list(cycle.tokens),
+        "accepted": cycle.accepted,
+        "nodes": [
+            {
+                "token": int(tree.token[node]),
+                "text": tokenizer.decode([int(tree.token[node])]) if tokenizer is not None else None,
+                "parent": int(tree.parent[node]),
+                "depth": int(tree.depth[node]),
+                "slot": int(tree.slot[node]),
+                "kind": KINDS[int(tree.kind[node])],
+                "score": float(tree.score[node]),
+                "accepted": node in path,
+            }
+            for node in range(len(tree))
+        ],
+    }

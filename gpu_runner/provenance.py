@@ -1,0 +1,62 @@
+"""Where a result comes from: time, commit, versions, device, arguments. Written beside every result."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gpu_runner.drafts.base import Draft
+from gpu_runner.drafts.eagle3 import EagleDraft
+from gpu_runner.models import CausalModel
+
+PACKAGES = ("rheo-lossless", "numpy", "torch", "transformers", "tokenizers", "safetensors", "gguf")
+
+
+def provenance(target: CausalModel, draft: Draft, **arguments: Any) -> dict[str, Any]:
+    """A JSON-ready record of what made a result."""
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+        "device": device_name(target.device),
+        "threads": torch.get_num_threads(),
+        "dtype": str(target.dtype).removeprefix("torch."),
+        "target": target.name,
+        "draft": draft.name,
+        "draft_rope_base": draft.config.rope_base if isinstance(draft, EagleDraft) else None,
+        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        **arguments,
+    }
+
+
+def commit() -> str | None:
+    """The commit of the checkout that this package lies in, with + where it was changed; None outside of one."""
+    here = Path(__file__).parent
+    try:
+        run = ["git", "-C", str(here), "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*"]
+        found = subprocess.run(run, capture_output=True, text=True, check=False, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return found.stdout.strip() or None if found.returncode == 0 else None
+
+
+def device_name(device: torch.device) -> str:
+    """The device in words."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

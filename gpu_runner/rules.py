@@ -1,0 +1,56 @@
+"""The methods of gpu_runner by name: top-k, rheo with any m, rheo-rrsw, the plain chain, the autoregressive baseline.
+
+A name may carry its lead, as in `rheo:0`. Names that rheo_core registers (the wrong proxies too) work where their parts
+have a torch twin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rheo_core import InvalidInput, Method, TreeMethod, TreeShape, find_method, methods
+
+AUTOREGRESSIVE = "autoregressive"
+CHAIN = "chain"
+DEFAULTS = (AUTOREGRESSIVE, "top-k", "rheo:0", "rheo:1", "rheo:2", "rheo-rrsw")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A method as it is run: its label, its tree method (None: autoregressive) and its shape."""
+
+    label: str
+    method: TreeMethod | None
+    shape: TreeShape
+
+
+def find_rule(name: str, shape: TreeShape, lead: int | None = None) -> Rule:
+    """The rule by name, with the lead that the name or `lead` asks for."""
+    if name == AUTOREGRESSIVE:
+        return Rule(name, None, shape)
+    if name == CHAIN:
+        chain = replace(_tree_method("rheo"), name=CHAIN, lead=0)
+        return Rule(f"{CHAIN} of {shape.depth}", chain, TreeShape(1, shape.depth, shape.depth))
+    base, _, given = name.partition(":")
+    if given and not given.isdigit():
+        raise InvalidInput("method", name, "NAME or NAME:LEAD, as in rheo:0")
+    method = _tree_method(base)
+    asked = int(given) if given else lead
+    if asked is not None and method.lead is not None:
+        method = replace(method, lead=asked)
+    return Rule(base if method.lead is None else f"{base} m={method.leads(shape)}", method, shape)
+
+
+def find_rules(names: Sequence[str] | None, shape: TreeShape, lead: int | None = None) -> list[Rule]:
+    """The rules by name; without names the baseline and the paper's methods (rheo with m = 0, 1, 2)."""
+    return [find_rule(name, shape, lead) for name in names or DEFAULTS]
+
+
+def _tree_method(name: str) -> TreeMethod:
+    known: dict[str, Method] = {key: value for key, value in methods.items() if isinstance(value, TreeMethod)}
+    if name not in known:
+        raise InvalidInput("method", name, f"one of {AUTOREGRESSIVE}, {CHAIN}, {', '.join(known)}")
+    found = find_method(name)
+    assert isinstance(found, TreeMethod)
+    return found

@@ -1,0 +1,129 @@
+"""Figures of a benchmark: tau, its spread and paired differences, acceptance by depth, speed.
+
+Differences between methods are paired within questions: the questions differ far more than the methods do. The interval
+is Student's over the questions' own differences.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from scipy import stats
+
+from gpu_runner.bench import Answer
+from gpu_runner.rules import AUTOREGRESSIVE, Rule
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean of paired differences and its confidence interval; NaN bounds where one pair gives none."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One method's figures.
+
+    `tau` pools all cycles (emitted / cycles), `tau_std` is over the seeds' own tau, `expected_tau` the mean expected
+    number given the trees. `difference` (counted) and `expected_difference` are to top-k, paired within questions.
+    `by_depth[d-1]` = P(at least d drafted tokens accepted). Latencies are medians in seconds.
+    """
+
+    method: str
+    answers: int
+    cycles: int
+    tokens: int
+    tau: float
+    tau_std: float | None
+    expected_tau: float | None
+    difference: Interval | None
+    expected_difference: Interval | None
+    by_depth: tuple[float, ...]
+    tokens_per_second: float
+    speed_up: Interval | None
+    drafting: float | None
+    verifying: float | None
+
+    def document(self) -> dict[str, Any]:
+        """JSON-ready; what is not a number is null."""
+        return {key: _plain(value) for key, value in asdict(self).items()}
+
+
+def figures(found: Sequence[Answer], rules: Sequence[Rule]) -> list[Figures]:
+    """The figures of every rule, over the questions and seeds that all rules have answered."""
+    units = set.intersection(*({(a.question, a.seed) for a in found if a.rule == rule.label} for rule in rules))
+    kept = [answer for answer in found if (answer.question, answer.seed) in units]
+    by_rule = {rule.label: [answer for answer in kept if answer.rule == rule.label] for rule in rules}
+    return [_figures(rule, by_rule) for rule in rules if by_rule[rule.label]]
+
+
+def _figures(rule: Rule, by_rule: dict[str, list[Answer]]) -> Figures:
+    own, label = by_rule[rule.label], rule.label
+    emitted = [n for answer in own for n in answer.emitted]
+    accepted = [n for answer in own for n in answer.accepted]
+    expected = [n for answer in own for n in answer.expected]
+    seeds = sorted({answer.seed for answer in own})
+    per_seed = [_tau([answer for answer in own if answer.seed == seed]) for seed in seeds]
+    baseline = by_rule.get("top-k") if label not in ("top-k", AUTOREGRESSIVE) else None
+    plain = by_rule.get(AUTOREGRESSIVE) if label != AUTOREGRESSIVE else None
+    speed = [a.rate / b.rate for a, b in zip(own, plain, strict=True)] if plain else []
+    return Figures(
+        method=label,
+        answers=len(own),
+        cycles=len(emitted),
+        tokens=sum(emitted),
+        tau=_tau(own),
+        tau_std=statistics.stdev(per_seed) if len(per_seed) > 1 else None,
+        expected_tau=statistics.fmean(expected) if expected else None,
+        difference=_paired(own, baseline, "emitted") if baseline else None,
+        expected_difference=_paired(own, baseline, "expected") if baseline and expected else None,
+        by_depth=tuple(sum(n >= depth for n in accepted) / len(accepted) for depth in range(1, rule.shape.depth + 1))
+        if accepted
+        else (),
+        tokens_per_second=sum(emitted) / sum(answer.seconds for answer in own),
+        speed_up=interval(speed) if speed else None,
+        drafting=_median([seconds for answer in own for seconds in answer.drafting]),
+        verifying=_median([seconds for answer in own for seconds in answer.verifying]),
+    )
+
+
+def _tau(answers: Sequence[Answer]) -> float:
+    return sum(sum(a.emitted) for a in answers) / sum(len(a.emitted) for a in answers)
+
+
+def _paired(own: Sequence[Answer], other: Sequence[Answer], what: str) -> Interval:
+    """Differences question by question, each question's cycles of all seeds pooled."""
+    questions = sorted({answer.question for answer in own})
+
+    def mean(answers: Sequence[Answer], question: int) -> float:
+        return statistics.fmean(n for a in answers if a.question == question for n in getattr(a, what))
+
+    return interval([mean(own, question) - mean(other, question) for question in questions])
+
+
+def interval(values: Sequence[float]) -> Interval:
+    """Mean and Student's interval of `values`."""
+    mean = statistics.fmean(values)
+    if len(values) < 2:
+        return Interval(mean, math.nan, math.nan)
+    half = stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+    return Interval(mean, mean - float(half), mean + float(half))
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return statistics.median(values) if values else None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
