@@ -1,7 +1,7 @@
 """`python -m tests.mutation`: mutate, run the certificate, list what survives.
 
-Exit code: 0 iff every survivor is listed in `survivors.py`. A quick part of the certificate runs first; what survives it
-and is not listed meets the whole.
+Exit code: 0 iff every survivor is listed in `survivors.py`. A quick part of the certificate runs first; what survives
+it and is not listed meets the whole.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class _Loader(SourceFileLoader):
         self.mutant = mutant
 
     def get_code(self, fullname: str) -> CodeType:
-        return compile(self.mutant.code, self.path, "exec")
+        return compile(self.mutant.code(), self.path, "exec")
 
 
 def preload() -> None:

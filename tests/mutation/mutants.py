@@ -43,7 +43,14 @@ class Mutant:
     path: Path
     key: str
     line: int
-    code: ast.Module
+    number: int
+    change: Change
+
+    def code(self) -> ast.Module:
+        """The changed module."""
+        tree = ast.parse(self.path.read_text(encoding="utf-8"))
+        self.change(list(ast.walk(tree))[self.number])
+        return ast.fix_missing_locations(tree)
 
     @property
     def module(self) -> str:
@@ -61,14 +68,11 @@ def mutants(path: Path) -> Iterator[Mutant]:
         if node not in places:
             continue
         for what, change in changes(node):
-            twin = copy.deepcopy(tree)
-            target = list(ast.walk(twin))[number]
-            change(target)
             key = f"{path}::{places[node]}: {what}"
             seen[key] = seen.get(key, 0) + 1
             if seen[key] > 1:
                 key = f"{key} ({seen[key]})"
-            yield Mutant(path, key, getattr(node, "lineno", 0), ast.fix_missing_locations(twin))
+            yield Mutant(path, key, getattr(node, "lineno", 0), number, change)
 
 
 def changes(node: ast.AST) -> Iterator[tuple[str, Change]]:

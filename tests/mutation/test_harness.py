@@ -56,8 +56,8 @@ def test_every_kind_of_change_is_made_once(module):
 def test_mutants_compile_and_differ_from_the_source(module):
     original = ast.unparse(ast.parse(SOURCE))
     for mutant in mutants(module):
-        compile(mutant.code, "sample.py", "exec")
-        assert ast.unparse(mutant.code) != original
+        compile(mutant.code(), "sample.py", "exec")
+        assert ast.unparse(mutant.code()) != original
 
 
 @pytest.mark.parametrize("name", MODULES)
