@@ -105,12 +105,16 @@ class Choice:
 
 
 def choices(
-    methods: Sequence[Method], pairs: Sequence[Pair], shapes: Sequence[TreeShape], costs: Costs
+    methods: Sequence[Method],
+    pairs: Sequence[Pair],
+    shapes: Sequence[TreeShape],
+    costs: Costs,
+    prefix: Prefix = (),
 ) -> Iterator[Choice]:
-    """Every method at every shape, tau averaged over the pairs."""
+    """Every method at every shape, tau at `prefix` averaged over the pairs."""
     for method in methods:
         for shape in shapes:
-            lengths = [acceptance_length(method, pair, shape) for pair in pairs]
+            lengths = [acceptance_length(method, pair, shape, prefix) for pair in pairs]
             mean = sum(lengths, Fraction(0)) / len(lengths)
             yield Choice(method, shape, fraction(mean), float(mean) / costs.cycle(shape))
 

@@ -22,11 +22,14 @@ from exact.document import number
 from exact.plugins import label, load_method, own_errors
 from exact.rows_file import Rows
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, Method, Pair, TreeMethod, TreeShape
+from rheo_core.rows import Prefix
 
 Law = Annotated[str | None, typer.Option(help="A law as numbers or a/b, joined by commas.", show_default=False)]
 PoolSize = Annotated[int | None, typer.Option("--pool", help="n: candidates in the pool.", show_default=False)]
 Temperatures = Annotated[str, typer.Option(help="Temperatures to sweep, joined by commas; '' for none.")]
 Cost = Annotated[float | None, typer.Option(help="Cost in any unit of time.", show_default=False)]
+
+At = Annotated[str, typer.Option("--prefix", help="Token ids joined by commas: where in the rows to look.")]
 
 TEMPERATURES = "0,0.25,0.5,0.75,1"
 
@@ -38,6 +41,7 @@ def command(
     draft: Law = None,
     pool: PoolSize = None,
     rows: options.RowsPath = None,
+    prefix: At = "",
     width: options.Width = 3,
     depth: options.Depth = 3,
     budget: options.Budget = 8,
@@ -64,11 +68,12 @@ def command(
     costs = costs_of(draft_cost, verify_cost, node_cost)
     rules = [load_method(name) for name in [*(names or []), *(method or [])] or ["rheo"]]
     files = options.rows_of(rows, temperature, support)
-    pools = [each for file in files for each in pools_of(file, shape.width, lead, pool)]
-    swept = sweeps(rules, rows, files, temperature, support, temperatures, shape, lead, not as_json)
-    best = ranked(rules, files, shape, lead, costs, not as_json) if costs is not None else []
+    place = prefix_of(prefix)
+    pools = [each for file in files for each in pools_of(file, place, shape.width, lead, pool)]
+    swept = sweeps(rules, rows, files, place, temperature, support, temperatures, shape, lead, not as_json)
+    best = ranked(rules, files, place, shape, lead, costs, not as_json) if costs is not None else []
     if not as_json:
-        report_pools(pools, f"T = {temperature:g}, at the empty prefix")
+        report_pools(pools, f"T = {temperature:g}, at prefix {place}")
         report_sweeps(swept, shape)
         if costs is not None:
             report_choices(best, costs)
@@ -106,6 +111,17 @@ def costs_of(draft: float | None, verify: float | None, node: float | None) -> C
     return Costs(draft, verify, node or 0.0)
 
 
+def prefix_of(text: str) -> Prefix:
+    """A prefix given as ids joined by commas."""
+    try:
+        ids = tuple(int(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        ids = (-1,)
+    if any(token < 0 for token in ids):
+        raise InvalidInput("prefix", text, "token ids joined by commas")
+    return ids
+
+
 def versions_of(rule: Method, shape: TreeShape, lead: int | None) -> list[Method]:
     """The method at every m up to K (or the given m); itself where it has none."""
     if not isinstance(rule, TreeMethod) or rule.lead is None:
@@ -117,6 +133,7 @@ def sweeps(
     rules: Sequence[Method],
     path: Path | None,
     files: Sequence[Rows],
+    prefix: Prefix,
     temperature: float,
     support: int,
     temperatures: str,
@@ -136,7 +153,7 @@ def sweeps(
                 pair = Pair(file.target, file.draft, file.ids)
                 for each in versions:
                     with own_errors(each):
-                        found.append(Sweep(each, file.name, level, acceptance_length(each, pair, shape)))
+                        found.append(Sweep(each, file.name, level, acceptance_length(each, pair, shape, prefix)))
                     progress.advance(task)
     return found
 
@@ -147,7 +164,13 @@ def has_logits(file: Rows) -> bool:
 
 
 def ranked(
-    rules: Sequence[Method], files: Sequence[Rows], shape: TreeShape, lead: int | None, costs: Costs, show: bool
+    rules: Sequence[Method],
+    files: Sequence[Rows],
+    prefix: Prefix,
+    shape: TreeShape,
+    lead: int | None,
+    costs: Costs,
+    show: bool,
 ) -> list[Choice]:
     """Every way to run, the fastest first."""
     pairs = [Pair(file.target, file.draft, file.ids) for file in files]
@@ -156,7 +179,7 @@ def ranked(
     with Progress(console=options.err, transient=True, disable=not show or not options.err.is_terminal) as progress:
         task = progress.add_task("choosing", total=len(versions) * len(shapes))
         found = []
-        for choice in choices(versions, pairs, shapes, costs):
+        for choice in choices(versions, pairs, shapes, costs, prefix):
             found.append(choice)
             progress.advance(task)
     return sorted(found, key=lambda choice: choice.speed, reverse=True)

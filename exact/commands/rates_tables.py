@@ -14,6 +14,7 @@ from exact.document import number
 from exact.plugins import label
 from exact.rows_file import Rows
 from rheo_core import InvalidInput, Method, Pair, TreeMethod, TreeShape, rates
+from rheo_core.rows import Prefix
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,10 @@ def pool_line(name: str, p: Any, q: Any, m: int, n: int, ids: Sequence[int] | No
     return Pool(name, m, n, *(fraction(function(p, q, m, n, ids=ids)) for function in functions))
 
 
-def pools_of(file: Rows, width: int, lead: int | None, n: int | None) -> Iterator[Pool]:
-    """Closed forms at the empty prefix of a file: every m up to K (or the given one), n = K (or the given one)."""
+def pools_of(file: Rows, prefix: Prefix, width: int, lead: int | None, n: int | None) -> Iterator[Pool]:
+    """Closed forms at one prefix of a file: every m up to K (or the given one), n = K (or the given one)."""
     pair = exact_pair(Pair(file.target, file.draft, file.ids))
-    p, q = pair.p(()), pair.q(())
+    p, q = pair.p(prefix), pair.q(prefix)
     if lead is not None and lead > width:
         raise InvalidInput("lead", lead, f"0 to the width K = {width}")
     size = min(width, len(q.score)) if n is None else n

@@ -133,6 +133,19 @@ def test_rates_of_a_file_of_laws_sweep_m_alone(capsys, rows):
     assert document["choices"] == []
 
 
+def test_rates_at_a_prefix(capsys, tmp_path):
+    path = tmp_path / "rows.json"
+    here, there = ({"target": ["1/2", "1/2"], "draft": draft} for draft in (["1/2", "1/2"], ["1/4", "3/4"]))
+    path.write_text(json.dumps({"contexts": {"": here, "*": there}}))
+    code, out, _ = rheo_exact(
+        capsys, "rates", "--rows", path, "--prefix", 1, "--lead", 0, "--pool", 1, "--width", 1, "--depth", 1, "--json"
+    )
+    document = json.loads(out)
+    assert code == 0
+    assert document["pools"][0]["rheo"]["exact"] == "3/4"
+    assert document["sweeps"][0]["acceptance_length"]["exact"] == "7/4"
+
+
 def test_rates_of_real_rows_with_costs_and_a_plot(capsys, tmp_path):
     contexts = {
         key: {"target_logits": [2.0, 1.0, 0.5], "draft_logits": [1.5, 1.2, 0.1 * len(key)]}
@@ -161,6 +174,8 @@ def test_rates_of_real_rows_with_costs_and_a_plot(capsys, tmp_path):
         (["--lead", "4"], "lead: got 4"),
         (["--temperatures", "warm"], "joined by commas"),
         (["no-such-method"], "method: got no-such-method"),
+        (["--prefix", "0,x"], "token ids joined by commas"),
+        (["--prefix", "0,1"], "a context of that key"),
     ],
 )
 def test_bad_input_is_one_line_and_2(capsys, arguments, message):
