@@ -141,9 +141,8 @@ class Nodes:
 
     def copy(self) -> Nodes:
         """An independent copy."""
-        twin = Nodes()
-        for name, values in vars(self).items():
-            setattr(twin, name, list(values))
+        twin = object.__new__(Nodes)
+        vars(twin).update({name: values.copy() for name, values in vars(self).items()})
         return twin
 
     def tree(self, dtype: np.dtype[Any], order: Sequence[int] | None = None) -> Tree:
@@ -155,7 +154,6 @@ class Nodes:
             columns = [[column[node] for node in order] for column in columns]
             columns[1] = [row_of[parent] for parent in columns[1]]
             scores = [self.score[node] for node in order]
-        score = np.empty(len(scores), dtype=dtype)
-        score[:] = scores
+        score = np.fromiter(scores, dtype=dtype, count=len(scores))
         token, parent, depth, slot, kind = np.array(columns, dtype=np.int64)
         return Tree(token, parent, depth, slot, kind, score)
