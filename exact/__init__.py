@@ -8,6 +8,7 @@ from exact.certificate import Certificate
 from exact.certifying import Study, certify
 from exact.counterexample import Counterexample
 from exact.cycle_law import target_law
+from exact.hunting import hunt
 from exact.interception import torch_law
 from exact.outcomes import EnumerationError, NotReproducible, TooManyOutcomes, UnhashableResult, law
 from exact.testing import assert_lossless
@@ -22,6 +23,7 @@ __all__ = [
     "UnhashableResult",
     "assert_lossless",
     "certify",
+    "hunt",
     "law",
     "target_law",
     "torch_law",

@@ -34,9 +34,9 @@ class Counterexample:
     """Rows and a shape on which a method is lossy, and the shortest sequence that shows it.
 
     `target` and `draft` map each prefix that was read to its row; `lead` is m (None: the method has no such number);
-    `got` is the probability that the method gives `sequence`, `right` the target's. `ids` is the vocabulary map that was
-    used, `cycles` the number of cycles that were continued, `source` where the rule is found: a name of the catalogue,
-    `path.py:name`, or `module:name`.
+    `got` is the probability that the method gives `sequence`, `right` the target's. `ids` is the vocabulary map that
+    was used, `cycles` the number of cycles that were continued, `source` where the rule is found: a name of the
+    catalogue, `path.py:name`, or `module:name`.
     """
 
     target: Table
@@ -57,17 +57,19 @@ class Counterexample:
     def to_pytest(self, rule: str | None = None) -> str:
         """This counterexample as a test file: it fails on the rule that was refuted and passes on a repaired one.
 
-        `rule` says where the rule is found (None: `source`). Float rows are written as the rationals that they are worth.
-        Raises `InvalidInput` where it is not known where the rule is found.
+        `rule` says where the rule is found (None: `source`). Float rows are written as the rationals that they are
+        worth. Raises `InvalidInput` where it is not known where the rule is found.
 
         >>> half = (Fraction(1, 2), Fraction(1, 2))
-        >>> found = Counterexample({(): half}, {(): half}, TreeShape(1, 1, 1), 0, (0,), Fraction(1), Fraction(1, 2), "raw")
+        >>> found = Counterexample({(): half}, {(): half}, TreeShape(1, 1, 1), 0, (0,), Fraction(1), Fraction(1, 2))
         >>> print(found.to_pytest("rheo-raw").splitlines()[-1].strip())
         assert certificate.lossless, certificate.counterexample
         """
         found_at = self.source if rule is None else rule
         if not found_at:
-            raise InvalidInput("rule", rule, 'where the rule is found: a catalogue name, "path.py:name" or "module:name"')
+            raise InvalidInput(
+                "rule", rule, 'where the rule is found: a catalogue name, "path.py:name" or "module:name"'
+            )
         start = min(self.target, key=len)
         arguments = ["rule", "model(TARGET)", "model(DRAFT)", _shape(self.shape)]
         if self.cycles > 1:
@@ -76,8 +78,9 @@ class Counterexample:
             arguments.append(f"prefix={start}")
         if self.ids is not None:
             arguments.append(f"ids={self.ids}")
+        name = self.method or found_at
         lines = [
-            f'"""{self.method or found_at} is lossy here: {_probability(self.sequence)} is {self.got}, not {self.right}."""',
+            f'"""{name} is lossy here: {_probability(self.sequence)} is {self.got}, not {self.right}."""',
             "",
             *_imports(found_at, self.lead is not None, _holds_pairs(self.draft)),
             "",
@@ -90,7 +93,7 @@ class Counterexample:
             "    return lambda prefix: rows.get(tuple(prefix), first)",
             "",
             "",
-            f"def test_{_identifier(self.method or found_at)}_is_lossless_here():",
+            f"def test_{_identifier(name)}_is_lossless_here():",
             *_rule(found_at, self.lead),
             f"    certificate = certify({', '.join(arguments)})",
             "    assert certificate.lossless, certificate.counterexample",
@@ -127,12 +130,12 @@ def _rule(source: str, lead: int | None) -> Iterable[str]:
     """Statements that make `rule`; a file is looked for beside the test first."""
     path, _, name = source.rpartition(":")
     if ":" not in source:
-        yield f"    rule = methods[{source!r}]"
+        yield f'    rule = methods["{source}"]'
     elif is_file(source):
-        yield f"    beside, known = Path(__file__).with_name({Path(path).name!r}), {str(Path(path).resolve())!r}"
+        yield f'    beside, known = Path(__file__).with_name("{Path(path).name}"), r"{Path(path).resolve()}"'
         yield f'    rule = load_method(f"{{beside if beside.exists() else known}}:{name}")'
     else:
-        yield f"    rule = as_method({name}, {source!r}, {name!r})"
+        yield f'    rule = as_method({name}, "{source}", "{name}")'
     if lead is not None:
         yield f"    rule = replace(rule, lead={lead})"
 

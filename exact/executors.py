@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from exact.plugins import PLUGIN
 from rheo_core import InvalidInput
+from rheo_core.errors import check_count
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -31,9 +32,8 @@ BATCH_SECONDS = 0.25
 
 @contextmanager
 def processes(workers: int) -> Iterator[Executor | None]:
-    """A pool of `workers` processes; None (work in this process) for one worker."""
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise InvalidInput("workers", workers, "an int of at least 1")
+    """A pool of `workers` processes (0: one for each processor); None, which is this process, for one worker."""
+    workers = check_count("workers", workers, 0) or os.cpu_count() or 1
     if workers == 1:
         yield None
         return

@@ -1,0 +1,248 @@
+"""`rheo-exact hunt`: the smallest rows and shape on which a rule is lossy, or accepts most more than another.
+
+A counterexample comes with a pytest test that fails until the rule is repaired. Where none is found the command says
+what was tried, which is a bound and never a proof.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from exact import executors
+from exact.commands import options
+from exact.counterexample import Counterexample, Table
+from exact.document import key, number
+from exact.hunting import Search, search
+from exact.hunting.gap import OPTIMUM, Gap, widest_gap
+from exact.hunting.hunter import plan_of
+from exact.hunting.report import coverage_lines, rows_line
+from exact.hunting.subject import Subject
+from exact.hunting.sweep import Progress as Report
+from rheo_core import InvalidInput
+
+NOT_FOUND, FOUND = 0, 1
+
+MethodArgument = Annotated[
+    str | None, typer.Argument(metavar="METHOD", help="NAME or path.py:name (runs that file).", show_default=False)
+]
+Method = Annotated[str | None, typer.Option("--method", help="Same as METHOD.", show_default=False)]
+Seconds = Annotated[float, typer.Option("--seconds", help="Stop after this long.")]
+MaxVocabulary = Annotated[int, typer.Option("--max-vocabulary", help="Largest V that is tried.")]
+Resume = Annotated[
+    Path | None, typer.Option("--resume", help="Journal of finished work: written, and read again.", metavar="FILE")
+]
+Pytest = Annotated[
+    Path | None, typer.Option("--pytest", help="Write the counterexample as a pytest file.", metavar="FILE")
+]
+Against = Annotated[
+    str | None,
+    typer.Option("--against", help=f"Hunt the largest gap in acceptance to this method, or to '{OPTIMUM}' (A*)."),
+]
+AgainstLead = Annotated[int | None, typer.Option("--against-lead", help="m of the method named by --against.")]
+Depth = Annotated[int, typer.Option("--depth", help="Levels of the trees that --against compares.")]
+
+
+def command(
+    name: MethodArgument = None,
+    method: Method = None,
+    seconds: Seconds = 60,
+    max_vocabulary: MaxVocabulary = 4,
+    lead: options.Lead = None,
+    seed: options.Seed = 0,
+    workers: options.Workers = 1,
+    resume: Resume = None,
+    pytest: Pytest = None,
+    against: Against = None,
+    against_lead: AgainstLead = None,
+    depth: Depth = 1,
+    as_json: options.AsJson = False,
+    save: options.Save = None,
+) -> int:
+    """Hunt for the smallest counterexample of METHOD.
+
+    Exit code: 1 found, 0 not found. A tree method is tried with every m unless --lead gives one.
+    """
+    if (name is None) == (method is None):
+        raise InvalidInput("METHOD", [each for each in (name, method) if each], "one method")
+    chosen = str(name or method)
+    if against is not None:
+        return _compare(chosen, against, seconds, max_vocabulary, depth, lead, against_lead, workers, as_json, save)
+    if not as_json:
+        _say_plan(chosen, max_vocabulary, lead, seconds)
+    with executors.processes(workers) as executor, _progress(not as_json) as progress:
+        result = search(
+            chosen,
+            seconds=seconds,
+            max_vocabulary=max_vocabulary,
+            seed=seed,
+            executor=executor,
+            lead=lead,
+            resume=resume,
+            progress=progress,
+        )
+    found = result.counterexample
+    if not as_json:
+        _report(result)
+    if found is not None and pytest is not None:
+        options.save_text(pytest, found.to_pytest())
+    options.deliver(document(result), as_json, save)
+    return NOT_FOUND if found is None else FOUND
+
+
+def _compare(
+    first: str,
+    second: str,
+    seconds: float,
+    max_vocabulary: int,
+    depth: int,
+    lead: int | None,
+    second_lead: int | None,
+    workers: int,
+    as_json: bool,
+    save: Path | None,
+) -> int:
+    with executors.processes(workers) as executor, _progress(not as_json) as progress:
+        gap = widest_gap(
+            first,
+            second,
+            seconds=seconds,
+            max_vocabulary=max_vocabulary,
+            depth=depth,
+            lead=lead,
+            second_lead=second_lead,
+            executor=executor,
+            progress=progress,
+        )
+    if not as_json:
+        _report_gap(gap, first, second)
+    found = None if gap is None else gap_document(gap)
+    options.deliver({"command": "hunt", "first": first, "second": second, "gap": found}, as_json, save)
+    return NOT_FOUND if gap is None else FOUND
+
+
+def _say_plan(chosen: str, max_vocabulary: int, lead: int | None, seconds: float) -> None:
+    """A size estimate, before anything is run."""
+    levels = plan_of(Subject.of(chosen), max_vocabulary, lead)
+    cases = sum(level.cases for level in levels)
+    options.err.print(
+        f"hunting {chosen}: up to {len(levels)} levels, {float(cases):.3g} cases, then cases by chance; "
+        f"at most {seconds:g} s",
+        highlight=False,
+    )
+
+
+@contextmanager
+def _progress(show: bool) -> Iterator[Report | None]:
+    """A progress bar on stderr where that is a terminal."""
+    if not show or not options.err.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=options.err, transient=True) as bar:
+        task = bar.add_task("hunting", total=1.0)
+        yield lambda what, share: bar.update(task, description=what, completed=share)
+
+
+def _report(result: Search) -> None:
+    found = result.counterexample
+    say = options.out.print
+    if found is None:
+        say(f"{result.method}: no counterexample found", style="green", highlight=False)
+    else:
+        say(f"{result.method} is lossy", style="red", highlight=False)
+        for line in _case_lines(found):
+            say(line, highlight=False, soft_wrap=True)
+        if result.certificate is not None:
+            say(f"  TV {result.certificate.total_variation} on the first {result.certificate.length} tokens")
+    for line in coverage_lines(result):
+        say(line, highlight=False, soft_wrap=True, style="dim")
+    if found is not None:
+        say("\nAs a test:\n", highlight=False)
+        sys.stdout.write(found.to_pytest())
+
+
+def _case_lines(found: Counterexample) -> list[str]:
+    size = len(next(iter(found.target.values())))
+    shape = found.shape
+    lead = "" if found.lead is None else f", m = {found.lead}"
+    return [
+        f"  V = {size}, K = {shape.width}, D = {shape.depth}, R = {shape.budget}{lead}",
+        f"  draft  q: {rows_line(found.draft)}",
+        f"  target p: {rows_line(found.target)}",
+        f"  P({', '.join(map(str, found.sequence))}) = {found.got}, right is {found.right}",
+    ]
+
+
+def _report_gap(gap: Gap | None, first: str, second: str) -> None:
+    say = options.out.print
+    if gap is None:
+        say(f"{first} never accepts more than {second} on the cases tried", highlight=False)
+        return
+    shape = gap.case.shape
+    say(f"{gap.first} accepts up to {gap.value} = {float(gap.value):.6g} more than {gap.second}", highlight=False)
+    say(f"  V = {gap.case.vocabulary}, K = {shape.width}, D = {shape.depth}, R = {shape.budget}", highlight=False)
+    say(f"  draft  q: {rows_line({(): gap.case.draft.default})}", highlight=False)
+    say(f"  target p: {rows_line({(): gap.case.target.default})}", highlight=False)
+    say(f"  acceptance lengths {gap.acceptance} and {gap.second_acceptance}", highlight=False)
+    bounds = "all within the bounds" if gap.finished else "the time was up"
+    say(f"scope: {gap.cases} cases of rows alike at every prefix, {bounds}; exact", style="dim", highlight=False)
+
+
+def document(result: Search) -> dict[str, Any]:
+    """The JSON document of a hunt."""
+    coverage = result.coverage
+    return {
+        "command": "hunt",
+        "method": result.method,
+        "counterexample": None if result.counterexample is None else _entry(result.counterexample),
+        "finished": result.finished,
+        "seconds": result.seconds,
+        "levels": len(coverage.levels),
+        "cases_covered": coverage.cases,
+        "laws_computed": coverage.computed,
+        "cases_by_chance": result.by_chance,
+        "levels_too_large": len(coverage.too_large),
+        "refused": coverage.refusals.refused,
+        "covered": coverage_lines(result),
+    }
+
+
+def _entry(found: Counterexample) -> dict[str, Any]:
+    shape = found.shape
+    return {
+        "shape": {"width": shape.width, "depth": shape.depth, "budget": shape.budget},
+        "lead": found.lead,
+        "target": _rows(found.target),
+        "draft": _rows(found.draft),
+        "sequence": list(found.sequence),
+        "got": number(found.got),
+        "right": number(found.right),
+        "pytest": found.to_pytest(),
+    }
+
+
+def _rows(table: Table) -> dict[str, list[str]]:
+    return {key(prefix): [str(mass) for mass in row] for prefix, row in table.items()}
+
+
+def gap_document(gap: Gap) -> dict[str, Any]:
+    """The JSON document of a gap."""
+    shape = gap.case.shape
+    return {
+        "value": number(gap.value),
+        "first": gap.first,
+        "second": gap.second,
+        "shape": {"width": shape.width, "depth": shape.depth, "budget": shape.budget},
+        "target": [str(mass) for mass in gap.case.target.default],
+        "draft": [str(mass) for mass in gap.case.draft.default],
+        "acceptance_lengths": [number(gap.acceptance), number(gap.second_acceptance)],
+        "cases": gap.cases,
+        "finished": gap.finished,
+    }

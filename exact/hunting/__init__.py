@@ -1,0 +1,8 @@
+"""The hunt for the smallest counterexample: `hunt`, `search`, and the bounded-exhaustive engine `sweep`."""
+
+from exact.hunting.bounds import Bounds, Leads
+from exact.hunting.cases import Case, Level, Model
+from exact.hunting.hunter import Search, hunt, search
+from exact.hunting.sweep import Coverage, sweep
+
+__all__ = ["Bounds", "Case", "Coverage", "Leads", "Level", "Model", "Search", "hunt", "search", "sweep"]

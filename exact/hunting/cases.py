@@ -1,0 +1,168 @@
+"""Cases: rows, a shape and an m on which a method can be tried, and the order in which one is smaller than another.
+
+The order is V, D, R, K, m (absent counts as 0), rows alike at every prefix before prefix-dependent ones, the largest
+denominator, then the draft rows and the target rows by prefix length and prefix. Rows that are not listed are the
+smallest law there is, (0, ..., 0, 1), so that a case is a whole pair of models.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+from rheo_core import TreeShape
+from rheo_core.rows import Prefix
+
+Law = tuple[Fraction, ...]
+
+
+@cache
+def laws(vocabulary: int, denominator: int) -> tuple[Law, ...]:
+    """Every law on `vocabulary` tokens whose entries are n-ths for one n <= `denominator`, in rising order.
+
+    >>> [[str(mass) for mass in law] for law in laws(2, 3)]
+    [['0', '1'], ['1/3', '2/3'], ['1/2', '1/2'], ['2/3', '1/3'], ['1', '0']]
+    """
+    found = {
+        tuple(Fraction(part, n) for part in parts)
+        for n in range(1, denominator + 1)
+        for parts in _compositions(n, vocabulary)
+    }
+    return tuple(sorted(found))
+
+
+def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
+    """Every way to write `total` as `parts` ordered non-negative integers."""
+    for bars in itertools.combinations(range(total + parts - 1), parts - 1):
+        edges = (-1, *bars, total + parts - 1)
+        yield tuple(after - before - 1 for before, after in itertools.pairwise(edges))
+
+
+def denominator_of(law: Law) -> int:
+    """The least n such that every entry is a number of n-ths."""
+    return math.lcm(*(Fraction(mass).denominator for mass in law))
+
+
+def smallest_law(vocabulary: int) -> Law:
+    """(0, ..., 0, 1)."""
+    return (*(Fraction(0),) * (vocabulary - 1), Fraction(1))
+
+
+@dataclass(frozen=True)
+class Model:
+    """One model's rows: those listed by prefix, and `default` at every other prefix."""
+
+    default: Law
+    listed: Mapping[Prefix, Law] = field(default_factory=dict)
+
+    def __call__(self, prefix: Prefix) -> Law:
+        """The row at a prefix."""
+        return self.listed.get(tuple(prefix), self.default)
+
+    @property
+    def alike(self) -> bool:
+        """Whether every row is the same."""
+        return all(law == self.default for law in self.listed.values())
+
+    def rows(self) -> list[Law]:
+        """Every row that occurs."""
+        return [self.default, *self.listed.values()]
+
+    def along(self, vocabulary: int, length: int) -> tuple[Law, ...]:
+        """The rows at all prefixes of at most `length` tokens, by length and then by prefix."""
+        return tuple(self(prefix) for prefix in prefixes(vocabulary, length))
+
+
+@cache
+def prefixes(vocabulary: int, length: int) -> tuple[Prefix, ...]:
+    """All prefixes of at most `length` tokens, by length and then in order."""
+    return tuple(prefix for each in range(length + 1) for prefix in itertools.product(range(vocabulary), repeat=each))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A pair of models, a tree shape and the number of leads m (None: the method has none to choose)."""
+
+    target: Model
+    draft: Model
+    shape: TreeShape
+    lead: int | None
+
+    @property
+    def vocabulary(self) -> int:
+        """V."""
+        return len(self.target.default)
+
+    @property
+    def dependent(self) -> bool:
+        """Whether some row differs from another of its model."""
+        return not (self.target.alike and self.draft.alike)
+
+    @property
+    def denominator(self) -> int:
+        """The largest denominator among all rows."""
+        return max(denominator_of(law) for law in self.target.rows() + self.draft.rows())
+
+    @property
+    def level(self) -> tuple[int, ...]:
+        """Everything of the order that stands before the rows themselves."""
+        return level_key(self.vocabulary, self.shape, self.lead, self.dependent, self.denominator)
+
+    @property
+    def size(self) -> tuple[Any, ...]:
+        """The key by which cases are ordered."""
+        v, depth = self.vocabulary, self.shape.depth
+        if not self.dependent:
+            return *self.level, (self.draft.default,), (self.target.default,)
+        return *self.level, self.draft.along(v, depth - 1), self.target.along(v, depth)
+
+
+def level_key(
+    vocabulary: int, shape: TreeShape, lead: int | None, dependent: bool, denominator: int
+) -> tuple[int, ...]:
+    """V, D, R, K, m, alike before dependent, the largest denominator."""
+    return vocabulary, shape.depth, shape.budget, shape.width, lead or 0, int(dependent), denominator
+
+
+@dataclass(frozen=True)
+class Level:
+    """All cases that agree in everything of the order but their rows, whose denominators go up to `denominator`."""
+
+    vocabulary: int
+    shape: TreeShape
+    lead: int | None
+    dependent: bool
+    denominator: int
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """The place of the level in the order."""
+        return level_key(self.vocabulary, self.shape, self.lead, self.dependent, self.denominator)
+
+    @property
+    def rows(self) -> tuple[int, bool, int]:
+        """What settles which rows its cases may have."""
+        return self.vocabulary, self.dependent, self.denominator
+
+    @property
+    def laws(self) -> tuple[Law, ...]:
+        """The rows that its cases may have."""
+        return laws(self.vocabulary, self.denominator)
+
+    @property
+    def cases(self) -> int:
+        """The number of cases whose largest denominator is exactly this level's."""
+        return self._up_to(self.denominator) - self._up_to(self.denominator - 1)
+
+    def _up_to(self, denominator: int) -> int:
+        count = len(laws(self.vocabulary, denominator))
+        if not self.dependent:
+            return count**2
+        v, depth = self.vocabulary, self.shape.depth
+        rows = len(prefixes(v, depth - 1)) + len(prefixes(v, depth))
+        return int(count**rows) - count**2

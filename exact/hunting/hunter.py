@@ -1,0 +1,291 @@
+"""The hunt: the exhaustive engine at the small end, chance beyond it, and the smallest case that time allows.
+
+Quick bounds come first. What they miss is looked for by chance and made small. Whatever was found is then held against
+wider bounds: every case that is smaller is tried, until nothing smaller is left within them or the time is up. What a
+finished hunt finds depends on its seed alone, not on the executor.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from exact import executors
+from exact.certificate import Certificate
+from exact.certifying import certify
+from exact.counterexample import Counterexample
+from exact.hunting.bounds import Bounds, Leads, in_order
+from exact.hunting.cases import Case, Level
+from exact.hunting.journal import Journal
+from exact.hunting.subject import Subject
+from exact.hunting.sweep import Coverage, Progress, sweep
+from exact.hunting.tries import Trier, with_lead
+from exact.nodewise import NodeMethod
+from rheo_core import InvalidInput, Method, TreeMethod
+from rheo_core.errors import check_count
+
+QUICK, OWN, WIDE, WIDER = "quick", "own lead", "wide", "wider"
+
+BY_STATE: dict[str, tuple[Bounds, ...]] = {
+    QUICK: (Bounds(2, 1, 2, 3, 5, 3), Bounds(2, 2, 3, 2, 4, 3), Bounds(3, 1, 3, 3, 3, 2), Bounds(3, 2, 2, 2, 3, 2)),
+    OWN: (Bounds(3, 2, 2, 2, 3, 3), Bounds(3, 2, 3, 3, 3, 2), Bounds(4, 1, 3, 3, 2, 0)),
+    WIDE: (
+        Bounds(2, 1, 3, 4, 8, 4),
+        Bounds(2, 2, 6, 3, 6, 4),
+        Bounds(2, 3, 4, 2, 4, 2),
+        Bounds(3, 1, 4, 4, 5, 3),
+        Bounds(3, 2, 4, 3, 4, 3),
+        Bounds(4, 1, 4, 4, 3, 2),
+        Bounds(4, 2, 3, 3, 2, 1),
+    ),
+    WIDER: (
+        Bounds(2, 1, 4, 4, 12, 6),
+        Bounds(2, 2, 6, 3, 8, 5),
+        Bounds(2, 3, 6, 3, 6, 3),
+        Bounds(3, 1, 4, 4, 6, 4),
+        Bounds(3, 2, 5, 3, 5, 3),
+        Bounds(3, 3, 4, 2, 3, 2),
+        Bounds(4, 1, 4, 4, 4, 3),
+        Bounds(4, 2, 4, 3, 3, 2),
+    ),
+}
+"""For methods that are tried state by state."""
+
+BY_REPLAY: dict[str, tuple[Bounds, ...]] = {
+    QUICK: (Bounds(2, 1, 2, 3, 4, 2), Bounds(2, 2, 2, 2, 3, 1), Bounds(3, 1, 3, 3, 3, 1), Bounds(3, 2, 2, 2, 2, 1)),
+    OWN: (),
+    WIDE: (
+        Bounds(2, 1, 3, 4, 6, 3),
+        Bounds(2, 2, 3, 3, 4, 2),
+        Bounds(3, 1, 4, 4, 4, 2),
+        Bounds(3, 2, 3, 3, 3, 1),
+        Bounds(4, 1, 3, 3, 2, 1),
+    ),
+    WIDER: (
+        Bounds(2, 1, 4, 4, 8, 4),
+        Bounds(2, 2, 4, 3, 6, 2),
+        Bounds(2, 3, 3, 2, 3, 1),
+        Bounds(3, 1, 4, 4, 5, 2),
+        Bounds(3, 2, 4, 3, 3, 2),
+        Bounds(4, 1, 4, 4, 3, 1),
+    ),
+}
+"""For methods that have to be replayed whole."""
+
+CHANCE_JOBS = 30
+"""Jobs of chance before the wide bounds, and as many again after them."""
+
+
+@dataclass
+class Search:
+    """What a hunt found and what it tried. `finished` says that all it had planned was done in the time given."""
+
+    method: str
+    source: str = ""
+    certificate: Certificate | None = None
+    coverage: Coverage = field(default_factory=Coverage)
+    planned: list[Level] = field(default_factory=list)
+    by_chance: int = 0
+    seconds: float = 0
+    finished: bool = False
+
+    @property
+    def counterexample(self) -> Counterexample | None:
+        """The smallest lossy case found."""
+        found = None if self.certificate is None else self.certificate.counterexample
+        return None if found is None else replace(found, source=self.source)
+
+
+def search(
+    method: Method | str,
+    *,
+    seconds: float = 60,
+    max_vocabulary: int = 4,
+    seed: int = 0,
+    executor: Executor | None = None,
+    lead: int | None = None,
+    resume: Path | None = None,
+    progress: Progress | None = None,
+) -> Search:
+    """Hunt for the smallest case on which `method` is lossy, for at most `seconds`, and say what was tried.
+
+    `lead` keeps m at one number (a tree method is otherwise tried with every m); `resume` is the file of a journal, in
+    which finished work is noted and found again; `progress` is called with what is being tried and the share done.
+    Raises `InvalidInput` where the rule breaks on some rows, or refuses all of them, and no counterexample was found.
+    """
+    _check(seconds, max_vocabulary, seed)
+    subject = Subject.of(method)
+    if lead is not None and not subject.has_leads:
+        raise InvalidInput("lead", lead, f"no lead with {subject.method.name}, which has no lead to set")
+    return _Hunt(subject, seconds, max_vocabulary, seed, executor, lead, resume, progress).run()
+
+
+def hunt(
+    method: Method | str,
+    *,
+    seconds: float = 60,
+    max_vocabulary: int = 4,
+    seed: int = 0,
+    executor: Executor | None = None,
+) -> Counterexample | None:
+    """The smallest case on which `method` is lossy that is found within `seconds`; None where none is.
+
+    `method` is a Method, a name of the registry or the catalogue, or `path.py:name`. Vocabularies go from 2 to
+    `max_vocabulary`; a tree method is tried with every number of leads, and the counterexample says which. `executor`
+    is any `concurrent.futures` executor. Raises `InvalidInput` where the rule breaks on some rows and no counterexample
+    was found.
+
+    >>> found = hunt("rheo-raw", seconds=20)
+    >>> found.shape, found.lead, str(found)
+    (TreeShape(width=2, depth=1, budget=1), 0, '(0,): got 1/9, right 1/3')
+    """
+    return search(method, seconds=seconds, max_vocabulary=max_vocabulary, seed=seed, executor=executor).counterexample
+
+
+def plan_of(subject: Subject, max_vocabulary: int, lead: int | None) -> list[Level]:
+    """Every level that a hunt goes through if it finds nothing."""
+    of_tree = isinstance(subject.method, TreeMethod)
+    bounds = [each for phase in (QUICK, OWN, WIDE, WIDER) for each in bounds_of(subject.method, phase, max_vocabulary)]
+    return in_order(bounds, Leads(subject.has_leads, lead, of_tree))
+
+
+def bounds_of(method: Method, phase: str, max_vocabulary: int) -> list[Bounds]:
+    """The bounds of one phase up to a vocabulary."""
+    by_phase = BY_STATE if isinstance(method, (TreeMethod, NodeMethod)) else BY_REPLAY
+    bounds = [each for each in by_phase[phase] if each.vocabulary <= max_vocabulary]
+    if phase == OWN:
+        bounds += [Bounds(v, 1, 2, 2, 2 if v <= 6 else 1, 0) for v in range(5, max_vocabulary + 1)]
+    return bounds
+
+
+class _Hunt:
+    """One hunt under way."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        seconds: float,
+        max_vocabulary: int,
+        seed: int,
+        executor: Executor | None,
+        lead: int | None,
+        resume: Path | None,
+        progress: Progress | None,
+    ) -> None:
+        self.subject = subject
+        self.start = time.time()
+        self.seconds = seconds
+        self.max_vocabulary = max_vocabulary
+        self.seed = seed
+        self.executor = executor
+        of_tree = isinstance(subject.method, TreeMethod)
+        self.leads = Leads(subject.has_leads, lead, of_tree)
+        own = getattr(subject.method, "lead", None) if lead is None and subject.has_leads else lead
+        self.own_lead = Leads(subject.has_leads, own, of_tree)
+        self.journal = Journal(resume, subject.digest) if resume is not None else Journal()
+        self.progress = progress
+        self.best: Case | None = None
+        self.result = Search(subject.method.name, subject.source)
+
+    def run(self) -> Search:
+        """All phases, as far as time goes."""
+        done = self.sweep(QUICK, 0.6) and self.sweep(OWN, 0.8, self.own_lead)
+        if self.best is None:
+            self.take_chances(0, 0.9)
+        done = self.sweep(WIDE, 1) and done
+        if self.best is None:
+            done = self.sweep(WIDER, 1) and done
+        if self.best is None and done:
+            self.take_chances(CHANCE_JOBS, 1)
+        self.result.finished = done and self.time_is_left(1)
+        self.result.seconds = time.time() - self.start
+        if self.best is not None:
+            self.result.certificate = self.certified(self.best)
+        else:
+            self.refuse_broken()
+        return self.result
+
+    def deadline(self, share: float) -> float:
+        return self.start + share * self.seconds
+
+    def time_is_left(self, share: float) -> bool:
+        return time.time() < self.deadline(share)
+
+    def sweep(self, phase: str, share: float, leads: Leads | None = None) -> bool:
+        """Try every case within the phase's bounds that is smaller than the best so far; whether all were tried."""
+        bounds = bounds_of(self.subject.method, phase, self.max_vocabulary)
+        tried = {*self.result.coverage.levels, *self.result.coverage.too_large}
+        levels = [
+            level for level in in_order(bounds, leads or self.leads) if level not in tried and self.is_smaller(level)
+        ]
+        self.result.planned = sorted({*self.result.planned, *levels}, key=lambda level: level.key)
+        found = sweep(
+            self.subject,
+            levels,
+            self.result.coverage,
+            executor=self.executor,
+            deadline=self.deadline(share),
+            journal=self.journal,
+            progress=self.progress,
+        )
+        if found is not None and (self.best is None or found.size < self.best.size):
+            self.best = found
+        return found is not None or self.time_is_left(share)
+
+    def is_smaller(self, level: Level) -> bool:
+        """Whether the level has cases smaller than the best so far."""
+        return self.best is None or level.key <= self.best.level
+
+    def take_chances(self, first: int, share: float) -> None:
+        """Jobs of chance, one after another, until one finds something."""
+        from exact.hunting import chance  # Hypothesis takes its time to import
+
+        jobs = chance.jobs(tuple(range(2, self.max_vocabulary + 1)), self.leads, self.seed, CHANCE_JOBS, first)
+        deadline = self.deadline(share)
+        run = (
+            partial(chance.take, Trier(self.subject.method), deadline)
+            if self.executor is None
+            else partial(chance.try_chance, self.subject.packed, deadline)
+        )
+        results = executors.in_order(run, jobs, self.executor)
+        for number, tried in enumerate(results):
+            if self.progress is not None:
+                self.progress("by chance", number / CHANCE_JOBS)
+            self.result.by_chance += tried.computed
+            self.result.coverage.refusals.add(tried.refusals)
+            if tried.found is not None:
+                self.best = tried.found
+            if self.best is not None or not tried.finished:
+                results.close()  # type: ignore[attr-defined]
+                return
+
+    def certified(self, case: Case) -> Certificate:
+        """The certificate of the case found, from the reference code itself."""
+        rule = with_lead(self.subject.method, case.lead)
+        certificate = certify(rule, case.target, case.draft, case.shape, second=False)
+        if certificate.counterexample is None:
+            raise RuntimeError(f"the screen says lossy and the certificate does not, at {case}")
+        return certificate
+
+    def refuse_broken(self) -> None:
+        """A rule that broke, or that took nothing at all, was not hunted: say so instead of "not found"."""
+        refusals = self.result.coverage.refusals
+        if refusals.broken:
+            expected = f"a rule that runs on every branch (it broke on {refusals.broken} of the rows tried)"
+            raise InvalidInput(self.subject.method.name, refusals.first_broken, expected)
+        if refusals.refused and not self.result.coverage.computed:
+            raise InvalidInput(
+                self.subject.method.name, refusals.first_refused, "a rule that takes some rows and shape"
+            )
+
+
+def _check(seconds: float, max_vocabulary: int, seed: int) -> None:
+    if isinstance(seconds, bool) or not 0 < seconds < math.inf:
+        raise InvalidInput("seconds", seconds, "a positive number of seconds")
+    check_count("max_vocabulary", max_vocabulary, 2)
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise InvalidInput("seed", seed, "an int")
