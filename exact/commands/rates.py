@@ -188,7 +188,7 @@ def ranked(
 def report_pools(pools: Sequence[Pool], title: str) -> None:
     """Closed forms side by side."""
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
-    columns = ("rows", "m", "n", "Rheo", "bound", "RRSw", "top-K", "optimum", "gap Rheo", "gap RRSw", "D.3 gain")
+    columns = ("rows", "m", "n", "Rheo", "bound", "RRSw", "top-K", "A*", "A*-Rheo", "A*-RRSw", "D.3")
     for name in columns:
         table.add_column(name, justify="left" if name == "rows" else "right")
     shown = ""
@@ -196,7 +196,9 @@ def report_pools(pools: Sequence[Pool], title: str) -> None:
         table.add_row(each.rows if each.rows != shown else "", *each.cells())
         shown = each.rows
     options.out.print(
-        f"Acceptance of one pool, {title} (Theorem 3, Eq. (18), the optimum of the pool; exact):", highlight=False
+        f"Acceptance of one pool of n, {title}: Theorem 3 and its bound, Eq. (18), p(Top_n), the optimum A* and the "
+        "gaps to it, D.3's approximate gain of Rheo over RRSw. All exact.",
+        highlight=False,
     )
     options.out.print(table)
 

@@ -55,9 +55,9 @@ class Pool:
 
 
 def shown(value: Fraction) -> str:
-    """A short exact number as it is, a long one to six digits."""
+    """A short exact number as it is, a long one to four digits."""
     text = str(value)
-    return text if len(text) <= 9 else f"{float(value):.6f}"
+    return text if len(text) <= 6 else f"{float(value):.4f}"
 
 
 def pool_line(name: str, p: Any, q: Any, m: int, n: int, ids: Sequence[int] | None = None) -> Pool:
