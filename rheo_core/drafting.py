@@ -131,7 +131,7 @@ class Growth:
         return self.nodes.tree(self.drafter.pair.p(self.prefix).dtype)
 
     def _full(self) -> bool:
-        return len(self.nodes) == self.shape.budget
+        return len(self.nodes.token) == self.shape.budget
 
     def _wait(self) -> tuple[int, Any]:
         if self._waiting is None:

@@ -1,13 +1,17 @@
 """The certificate itself: every method that claims to be lossless is, on rational pairs of every awkward kind."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from exact import certify, target_law
+from exact.classes import BRUTE_FORCE_LIMIT, brute_force_classes, grown_classes
 from rheo_core import TreeMethod, TreeShape, methods
+from rheo_core.verification import algorithm_1, vanilla
+from tests.exact.laws import emitted_law
 from tests.pairs import HAND_MADE, Models, drawn_models, draws, full_tree, rule, shapes
 
 pytestmark = pytest.mark.exact
@@ -67,3 +71,34 @@ def test_fewer_tokens_than_slots_and_than_leads(size):
         assert found.lossless
         if lead >= size:
             assert found.classes == 1
+
+
+def backwards(indices):
+    return reversed(indices)
+
+
+def odd_ones_first(indices):
+    return sorted(indices, key=lambda i: (i % 2 == 0, i))
+
+
+@pytest.mark.parametrize("order", [backwards, odd_ones_first])
+@pytest.mark.parametrize("verify", [algorithm_1, vanilla], ids=lambda verify: verify.__name__)
+@pytest.mark.parametrize("pair", HAND_MADE, ids=repr)
+def test_the_rest_in_any_order(pair: Models, verify, order):
+    """Lines 12-18 say "in arbitrary order": the law of a whole cycle is the same."""
+    shape, name = TreeShape(3, 2, 6), "rheo" if verify is algorithm_1 else "top-k"
+    ordered = rule(name, verify=partial(verify, order=order))
+    assert emitted_law(ordered, pair.target, pair.draft, shape) == emitted_law(name, pair.target, pair.draft, shape)
+
+
+@pytest.mark.slow
+@given(drawn_models(most=5), shapes(), st.integers(0, 4), st.sampled_from(RULES))
+@settings(max_examples=1500)
+def test_many_drawn_pairs(pair: Models, shape, lead, method):
+    lead = min(lead, shape.width)
+    assume(draws(pair, shape, lead) <= BRUTE_FORCE_LIMIT)
+    mine = with_lead(method, lead)
+    assert certify(mine, pair.target, pair.draft, shape, second=False).lossless
+    drafter = mine.drafter(pair.pair(), shape)
+    slow = {each.tree.key(): each.probability for each in brute_force_classes(drafter, (), shape, BRUTE_FORCE_LIMIT)}
+    assert slow == {each.tree.key(): each.probability for each in grown_classes(drafter, (), shape)}
