@@ -14,11 +14,12 @@ from rich import box
 from rich.progress import track
 from rich.table import Table
 
+from exact.acceptance import one_layer
 from exact.certificate import Certificate
 from exact.commands import options
 from exact.document import key, number
 from exact.faults import Case, cases
-from rheo_core import InvalidInput
+from rheo_core import InvalidInput, Pair
 
 Names = Annotated[
     list[str] | None, typer.Argument(metavar="[CASE]...", help="Keys of cases (A1 ... R6); all of them without.")
@@ -27,12 +28,16 @@ Names = Annotated[
 
 @dataclass(frozen=True)
 class Outcome:
-    """One case run: its law, and the verdict on everything that one cycle emits."""
+    """One case run: its law, the verdict on everything that one cycle emits, and what a false alarm costs.
+
+    `loses` is the acceptance that is left to gain from the same drafts on one layer; 0 for a fault.
+    """
 
     case: Case
     law: dict[tuple[int, ...], Fraction]
     total_variation: Fraction
     certificate: Certificate
+    loses: Fraction
 
     @property
     def problems(self) -> list[str]:
@@ -71,8 +76,10 @@ def command(names: Names = None, as_json: options.AsJson = False, save: options.
 
 def run(case: Case) -> Outcome:
     """The law of the case and its certificate."""
-    short = case.certificate(case.length)
-    return Outcome(case, short.law(), short.total_variation, case.certificate())
+    first = case.certificate(case.length)
+    layer = one_layer(case.method, Pair(case.target, case.draft, case.ids), min(case.shape.width, case.shape.budget))
+    loses = max(layer.gap, Fraction(0)) if case.lossless else Fraction(0)
+    return Outcome(case, first.law(), first.total_variation, case.certificate(), loses)
 
 
 def report(outcomes: list[Outcome]) -> None:
@@ -87,6 +94,8 @@ def report(outcomes: list[Outcome]) -> None:
             table.add_row(f"[bold]{each.case.key[0]}[/]", f"[bold]{kind}[/]")
         colour = "red" if each.problems else "green"
         word = "certified" if each.certificate.lossless else "refuted"
+        if each.loses:
+            word += f", loses {short(each.loses)}"
         table.add_row(
             each.case.key,
             each.case.what,
@@ -102,7 +111,8 @@ def report(outcomes: list[Outcome]) -> None:
     wrong = sum(1 for each in outcomes if each.problems)
     options.out.print(
         f"{killed} of {faulty} faults refuted, {passed} of {len(outcomes) - faulty} false alarms certified, "
-        f"{wrong} not as labelled. TV: of the first token (R2b: the first two). Verdict: on all that a cycle emits.",
+        f"{wrong} not as labelled. TV: of the first token (R2b: the first two). Verdict: on all that a cycle emits. "
+        "Loses: against the optimum of the same drafts.",
         highlight=False,
     )
 
@@ -135,5 +145,6 @@ def entry(outcome: Outcome) -> dict[str, Any]:
         "law": {key(tokens): number(mass) for tokens, mass in outcome.law.items()},
         "total_variation": number(outcome.total_variation),
         "acceptance": number(outcome.accepted),
+        "loses": number(outcome.loses),
         "scope": outcome.certificate.scope,
     }

@@ -154,7 +154,7 @@ CASES = (
         first_token(F(1, 2), F(3, 10), F(1, 5)), F(1),
     ),
     Case(
-        "A5", KIND, "drawn from q, verified as a point mass: loses 37/100 of acceptance", True,
+        "A5", KIND, "drawn from q, verified as a point mass", True,
         chain_method("point-mass", independent, as_point_mass, True), TARGET, DRAFT, ONE_LAYER,
         first_token(F(1, 2), F(3, 10), F(1, 5)), F(43, 100),
     ),
