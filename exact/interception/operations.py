@@ -44,8 +44,8 @@ def _binary(act: Callable[[Any, Any], Any], swapped: bool = False) -> Operation:
 
     def run(func: Any, a: Any, b: Any, *, alpha: Any = None, rounding_mode: Any = None, out: Any = None) -> Any:
         _refuse(func, alpha=None if alpha == 1 else alpha, rounding_mode=rounding_mode, out=out)
-        native = func(_native(a), _native(b))
-        common = torch.result_type(_native(a), _native(b))
+        native = func(known(a), known(b))
+        common = torch.result_type(known(a), known(b))
         left, right = spread(a, native.shape, common), spread(b, native.shape, common)
         left, right = (right, left) if swapped else (left, right)
         numbers = [
@@ -57,11 +57,6 @@ def _binary(act: Callable[[Any, Any], Any], swapped: bool = False) -> Operation:
         return from_cells(numbers, native)
 
     return run
-
-
-def _native(value: Any) -> Any:
-    """What stands for an argument where torch computes the known numbers: a lone uniform is a float."""
-    return known(value)
 
 
 def _unary(act: Callable[[Any], Any]) -> Operation:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import FrameType
+from types import CellType, CodeType, FrameType
 from typing import Any, NamedTuple
 
 from exact.interception.errors import Unsupported
@@ -73,3 +73,17 @@ def bound_before(originals: Mapping[int, str]) -> list[Patch]:
                 what = f"bound as `{name}` in {module_name} before the call"
                 patches.append(Patch(module, name, refuser(original, what, f"{original} called through its module")))
     return patches
+
+
+def names(code: CodeType) -> set[str]:
+    """Global names that a function's code, or a function inside it, mentions."""
+    inner = [names(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
+    return set(code.co_names).union(*inner)
+
+
+def filled(cell: CellType) -> bool:
+    """Whether a closure's cell holds something yet."""
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False

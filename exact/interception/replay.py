@@ -19,7 +19,7 @@ import numpy as np
 from exact.arithmetic import ZERO, fraction
 from exact.interception.errors import Unsupported
 from exact.interception.numpy_calls import numpy_patches
-from exact.interception.patches import Patch, applied, bound_before
+from exact.interception.patches import Patch, applied, bound_before, filled, names
 from exact.interception.python_calls import random_patches
 from exact.interception.session import Coins, Session
 from exact.interception.uniforms import Uniform
@@ -195,9 +195,9 @@ def _refuse_made_before(function: Any, args: Any, kwargs: Mapping[str, Any]) -> 
         code = getattr(inner, "__code__", None)
     if code is not None:
         named = getattr(inner, "__globals__", {})
-        seen |= {f"global `{name}`": named[name] for name in _names(code) if name in named}
+        seen |= {f"global `{name}`": named[name] for name in names(code) if name in named}
         cells = zip(code.co_freevars, getattr(inner, "__closure__", None) or (), strict=False)
-        seen |= {f"`{name}`": cell.cell_contents for name, cell in cells if _filled(cell)}
+        seen |= {f"`{name}`": cell.cell_contents for name, cell in cells if filled(cell)}
         seen |= {f"default {i + 1}": value for i, value in enumerate(getattr(inner, "__defaults__", None) or ())}
         seen |= {f"default `{k}`": v for k, v in (getattr(inner, "__kwdefaults__", None) or {}).items()}
     if getattr(function, "__self__", None) is not None:
@@ -225,19 +225,6 @@ def _made_before(value: Any) -> str | None:
         if isinstance(owner, kinds):
             return f"{type(owner).__name__}.{value.__name__}"
     return f"{type(value).__module__}.{type(value).__name__}" if isinstance(value, kinds) else None
-
-
-def _names(code: types.CodeType) -> set[str]:
-    """Global names that a function's code, or a function inside it, mentions."""
-    inner = [_names(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)]
-    return set(code.co_names).union(*inner)
-
-
-def _filled(cell: Any) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False
 
 
 def _where(function: Any) -> str:

@@ -116,11 +116,18 @@ def cells(tensor: Any) -> list[Any]:
 
 
 def spread(value: Any, shape: Sequence[int], dtype: torch.dtype) -> list[Any]:
-    """The numbers of `value` broadcast to a shape, in a type."""
+    """The numbers of `value` broadcast to a shape, in the type that torch computes in.
+
+    An ideal coin is a real number, which that does not round; a coin on the grid is rounded as torch does.
+    """
+    from exact.interception.replay import current
+
+    grid = current().coins == "grid"
     if isinstance(value, Uniform):
-        return [value] * math.prod(shape)
+        narrow = grid and dtype.is_floating_point and dtype != torch.float64
+        return [value.then(Rounded(FLOAT_TYPES[kind(dtype)])) if narrow else value] * math.prod(shape)
     if isinstance(value, UniformTensor):
-        tensor = converted(value, dtype)
+        tensor = converted(value, dtype) if grid else value
         return cells(wrapped(known(tensor).expand(shape), places(tensor).expand(shape)))
     if isinstance(value, float):
         value = torch.tensor(value, dtype=torch.float64)

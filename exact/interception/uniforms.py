@@ -267,10 +267,10 @@ class Uniform:
         return self._integer()
 
     def __ceil__(self) -> int:
-        return -(-self)._integer()
+        return -math.floor(-self)
 
     def __int__(self) -> int:
-        return -(-self)._integer() if self < 0 else self._integer()
+        return math.ceil(self) if self < 0 else self._integer()
 
     __trunc__ = __int__
 
@@ -317,7 +317,7 @@ class Uniform:
         return self._refused("`%`")
 
     def __floordiv__(self, other: Any) -> Any:
-        return math.floor(self / other)
+        return (self / other).__floor__()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -332,21 +332,24 @@ class Uniform:
         return f"uniform {self.coin.number + 1}" + "".join(f" -> {step}" for step in self.steps)
 
     def _elementwise(self, name: str, other: Any) -> Any:
-        """The same operation on a torch tensor or a NumPy array."""
-        if type(other).__module__.startswith("numpy"):
-            import numpy as np
+        """The same operation on a NumPy array, one by one; a tensor does its own, with this number on the right."""
+        if not type(other).__module__.startswith("numpy"):
+            return NotImplemented
+        import numpy as np
 
-            ufunc = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}.get(name, name)
-            return getattr(np, {"eq": "equal", "ne": "not_equal"}.get(ufunc, ufunc))(self, other)
-        import torch
-
-        return getattr(torch, name)(self, other)
+        ufunc = _UFUNCS.get(name, name)
+        return getattr(np, ufunc)(self, other)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         from exact.interception.tensors import followed
 
         return followed(func, args, kwargs or {})
+
+
+_UFUNCS = {
+    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
+}  # fmt: skip
 
 
 def _refused_by_name(name: str) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ rounding from a bias. The verdict names the shortest sequence whose probability 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -17,13 +17,14 @@ from exact.cycle_law import joint_law
 from exact.interception.replay import Interception, frozen
 from exact.interception.rounding import FLOAT_TYPES
 from exact.interception.session import Coins
-from exact.interception.widening import Seen, float64_throughout, widened
+from exact.interception.widening import Seen, default_eps, float64_throughout, widened, widened_function
 from rheo_core import InvalidInput
 from rheo_core.laws import check_law
 
-Law = dict[Hashable, Fraction]
-Target = Mapping[Hashable, Any] | Sequence[Any] | Callable[..., Any]
-Wrong = tuple[Hashable, Fraction, Fraction]
+Law = dict[Any, Fraction]
+Target = Any
+"""A law by result, a row [V], a function that samples it, or with a length a model, target(prefix) -> row."""
+Wrong = tuple[Any, Fraction, Fraction]
 EPS64 = Fraction(1, 2**52)
 SLACK = 64
 
@@ -42,7 +43,7 @@ class FunctionCertificate:
     total_variation: Fraction
     total_variation_float64: Fraction | None
     bound: Fraction
-    sequence: Hashable
+    sequence: Any
     got: Fraction | None
     due: Fraction | None
     outcomes: int
@@ -110,7 +111,8 @@ def certify_function(
     the target. Rows of floats count over their exact sums.
 
     Lossless up to rounding: the same code in float64 has TV <= 64 L V 2^-52, its own TV is at most 64 L V eps of the
-    coarsest type among its inputs, and it never emits what the target cannot.
+    coarsest type among its inputs (torch's default type, what an adapter was asked for), and it never emits what the
+    target cannot.
     """
     count = 0
 
@@ -140,10 +142,10 @@ def certify_function(
     if not variation:
         return certificate(True, "lossless", None, None)
     args, kwargs = widened(args, seen), widened(kwargs, seen)
-    law64 = wide.law(function, *args, **kwargs)
+    law64 = wide.law(widened_function(function, seen), *args, **kwargs)
     law64, right64, _ = _compared(law64, target, length, wide, args, kwargs)
     variation64 = total_variation(law64, right64)
-    coarse = size * Fraction(seen.eps or float(EPS64))
+    coarse = size * Fraction(max(seen.eps or 0.0, default_eps(), getattr(function, "eps", 0.0)))
     impossible = _shortest(law, right, lambda got, due: got > 0 and due == 0)
     if impossible is not None:
         return certificate(False, "lossy: it emits what the target never does", variation64, impossible)
@@ -188,7 +190,7 @@ def _compared(
             raise InvalidInput("target", target, "a function of the prefix, where a length is given")
         model = _Model(target, how)
         emitted = renamed(law.items(), _sequence)
-        text = joint_law(emitted, model, length)  # type: ignore[arg-type]
+        text = joint_law(emitted, model, length)
         return dict(text.items()), dict(joint_law({(): 1}, model, length).items()), model.eps
     if callable(target):
         return law, how.law(target, *args, **kwargs), 0

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import random
 from fractions import Fraction
 
 import pytest
@@ -211,6 +212,18 @@ def test_a_coin_rounded_to_a_narrower_type_is_rounded_as_torch_rounds():
                 assert grid.law(program).get(True, 0) == Fraction(int(act(rounded, edge).sum()), 2**24)
 
 
+def test_a_python_coin_against_a_tensor_is_rounded_on_the_grid_only():
+    threshold = torch.tensor(0.1)
+    for compared in (lambda: bool(random.random() < threshold), lambda: bool(threshold > random.random())):
+        assert torch_law(compared)[True] == Fraction(float(threshold))
+        below = torch.nextafter(threshold, torch.tensor(0.0))
+        middle = (Fraction(float(threshold)) + Fraction(float(below))) / 2
+        assert abs(Interception(coins="grid").law(compared)[True] - middle) <= Fraction(1, 2**53)
+    for act in (lambda u: 1 - u, lambda u: threshold * u / threshold, lambda u: (u - 1) / -1 + 0 * threshold):
+        law = torch_law(lambda act=act: bool(act(random.random()) < torch.tensor([0.25])))
+        assert law == {True: Fraction(1, 4), False: Fraction(3, 4)}
+
+
 def test_assignments_views_and_masks_carry_uniforms():
     def program():
         coins = torch.zeros(3)
@@ -305,6 +318,7 @@ def test_noise_is_used_once():
         torch_law(race_then_compare)
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
 def test_a_scripted_function_that_draws_is_found_out():
     @torch.jit.script
     def scripted(x):

@@ -1,6 +1,7 @@
-"""Faults that happened in public speculative decoders, in torch: each refuted with its exact law, and false alarms cleared."""
+"""Faults of public speculative decoders, in torch: each refuted with its exact law, and false alarms cleared."""
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -141,7 +142,7 @@ def test_a5_and_c5_false_alarms_of_point_masses():
         accepted.append(bool(torch.rand((), dtype=F64) < W_P[x]))
         return (x, True) if accepted[-1] else (draw(only_entry(W_P, x)), False)
 
-    law = torch_law(program)
+    law: dict[Any, Fraction] = dict(torch_law(program))
     assert abs(sum(float(mass) for (_, taken), mass in law.items() if taken) - 0.43) < 1e-15
     assert close([law[x, True] + law[x, False] for x in range(3)], ["1/2", "3/10", "1/5"])
     p = row(0.51, 0.49)

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,7 +56,7 @@ def mapped(u, path):
 def uniform_law(program, coins="ideal"):
     """The law of a program of one uniform."""
     session = Session(coins)
-    law: dict = {}
+    law: dict[Any, Any] = {}
 
     def run():
         session.begin()
@@ -68,7 +69,7 @@ def uniform_law(program, coins="ideal"):
 
 def brute_force(program, points=N):
     """The law of the same program over the middles of a fine grid: exact where every edge lies on the grid."""
-    law: dict = {}
+    law: dict[Any, Any] = {}
     for k in range(points):
         result = program(Fraction(2 * k + 1, 2 * points))
         law[result] = law.get(result, 0) + Fraction(1, points)
@@ -175,4 +176,4 @@ def test_two_uniforms_are_not_compared():
 
 def test_coins_are_ideal_or_on_the_grid():
     with pytest.raises(InvalidInput, match="'ideal' or 'grid'"):
-        Interception(coins="real")
+        Interception(coins="real")  # type: ignore[arg-type]
