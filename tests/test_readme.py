@@ -14,7 +14,7 @@ BLOCKS = re.findall(r"```(python|console)\n(.*?)```", TEXT, re.DOTALL)
 
 
 def in_order(folder):
-    """Write files, run programs and commands in the order of the README; (what was run, exit code, expected) of each."""
+    """Write files, run programs and commands as the README has them; (what was run, exit code, expected) of each."""
     for kind, block in BLOCKS:
         first, _, code = block.partition("\n")
         if first.startswith("# file: "):
