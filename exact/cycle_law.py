@@ -23,7 +23,7 @@ from rheo_core.laws import Row
 from rheo_core.pool import Drafter
 from rheo_core.registry import verify_node
 from rheo_core.rows import Pair, Prefix, TargetModel
-from rheo_core.tree import ROOT, SAMPLED, Tree
+from rheo_core.tree import ROOT, SAMPLED, SlotPath, Tree
 from rheo_core.verification import Verify
 
 Tokens = tuple[int, ...]
@@ -36,18 +36,23 @@ def exact_pair(pair: Pair) -> Pair:
 
 
 class NodeLaws:
-    """The law of (token, child) of a verification rule at each parent, enumerated once for each set of candidates."""
+    """The law of (token, child) of a verification rule at each parent, enumerated once for each set of candidates.
+
+    A rule is handed the slot path of the parent as well, so that belongs to what is remembered.
+    """
 
     def __init__(self, drafter: Drafter, verify: Verify) -> None:
         self.drafter = drafter
         self.verify = verify
         self._known: dict[Any, list[tuple[int, int, Any]]] = {}
 
-    def at(self, tree: Tree, node: int, children: list[int], context: Prefix) -> list[tuple[int, int, Any]]:
+    def at(
+        self, tree: Tree, node: int, path: SlotPath, children: list[int], context: Prefix
+    ) -> list[tuple[int, int, Any]]:
         """(token, index of the accepted candidate or -1, probability) at one node of a tree."""
         candidates = tuple(int(tree.token[child]) for child in children)
         sampled = next((i for i, child in enumerate(children) if tree.kind[child] == SAMPLED), -1)
-        key = (context, candidates, sampled)
+        key = (context, path, candidates, sampled)
         if key not in self._known:
             masses: dict[tuple[int, int], Any] = {}
 
@@ -62,18 +67,20 @@ class NodeLaws:
 
 def tree_law(tree: Tree, laws: NodeLaws, prefix: Prefix) -> Iterator[tuple[Tokens, Any]]:
     """(emitted tokens, probability) of verifying one tree; equal sequences are not merged."""
+    slots = tree.slot.tolist()
     children: dict[int, list[int]] = {}
-    for node in sorted(range(len(tree)), key=lambda row: int(tree.slot[row])):
+    for node in sorted(range(len(tree)), key=slots.__getitem__):
         children.setdefault(int(tree.parent[node]), []).append(node)
-    waiting: list[tuple[int, Tokens, Any]] = [(ROOT, (), ONE)]
+    waiting: list[tuple[int, SlotPath, Tokens, Any]] = [(ROOT, (), (), ONE)]
     while waiting:
-        node, tokens, mass = waiting.pop()
+        node, path, tokens, mass = waiting.pop()
         below = children.get(node, [])
-        for token, child, weight in laws.at(tree, node, below, prefix + tokens):
+        for token, child, weight in laws.at(tree, node, path, below, prefix + tokens):
             if child == ROOT:
                 yield (*tokens, token), mass * weight
             else:
-                waiting.append((below[child], (*tokens, token), mass * weight))
+                chosen = below[child]
+                waiting.append((chosen, (*path, slots[chosen]), (*tokens, token), mass * weight))
 
 
 def emitted_law(classes_: list[TreeClass], laws: NodeLaws, prefix: Prefix) -> Emitted:

@@ -249,3 +249,16 @@ def test_a_certificate_is_pickled_without_its_target():
     assert far.law() == target_law(target, 4)
     with pytest.raises(InvalidInput, match=r"^prefix: got \(.*\), expected one whose target row was read"):
         pickle.loads(pickle.dumps(far)).law()
+
+
+def test_a_rule_that_looks_at_its_slot_path_is_replayed_at_each_of_them():
+    """The same token below the same prefix can stand in different slots: the rule may tell them apart."""
+
+    def by_slot(p, tail, candidates, sampled, lead, chooser, at):
+        _, path = at
+        return vanilla(p, tail, candidates if path != (2,) else candidates[:0], -1, lead, chooser, at)
+
+    mine = TreeMethod("mine", None, 1, verify=by_slot)
+    pair = alike(rational(1, 2, 3)), alike(rational(2, 2, 1))
+    shape = TreeShape(3, 2, 8)
+    assert emitted_law(mine, *pair, shape) == replayed_law(mine, *pair, shape)
