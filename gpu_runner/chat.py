@@ -45,5 +45,5 @@ def end_ids(target: CausalModel) -> frozenset[int]:
     ids: set[int] = set()
     for source in (getattr(target.model, "generation_config", None), target.model.config, target.tokenizer):
         found = getattr(source, "eos_token_id", None)
-        ids |= set(found) if isinstance(found, (list, tuple)) else {found} - {None}
+        ids |= set(found) if isinstance(found, (list, tuple)) else set() if found is None else {found}
     return frozenset(int(token) for token in ids if 0 <= token < target.vocabulary)

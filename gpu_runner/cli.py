@@ -11,7 +11,7 @@ from gpu_runner.commands import bench, certify, rows, tree
 
 app = typer.Typer(
     name="gpu_runner",
-    help="RheoSampling and the methods it is compared with, on real models: benchmark them, look at them, certify them.",
+    help="RheoSampling and the methods it is compared with, on real models: benchmarked, drawn, certified.",
     add_completion=False,
     pretty_exceptions_enable=False,
 )

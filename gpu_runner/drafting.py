@@ -12,9 +12,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Protocol, TypeVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from gpu_runner.draws import Draws
@@ -59,6 +57,16 @@ class Nodes:
     def __len__(self) -> int:
         return len(self.token)
 
+    def target_ids(self, ids: Tensor | None) -> Tensor:
+        """The nodes' tokens in the target's vocabulary."""
+        return self.token if ids is None else ids[self.token]
+
+    def host(self, ids: Tensor | None) -> Tree:
+        """The nodes as a tree of rheo_core, on the host: the one place where drafting waits for the device."""
+        columns = (self.target_ids(ids), self.parent, self.depth, self.slot, self.kind)
+        token, parent, depth, slot, kind = torch.stack(columns).cpu().numpy()
+        return Tree(token, parent, depth, slot, kind, self.score.cpu().numpy())
+
     def take(self, order: Tensor) -> Nodes:
         """The nodes `order` [n'], whose parents must be among them, with parents renumbered."""
         renumbered = torch.full((len(self) + 1,), ROOT, dtype=torch.long, device=order.device)
@@ -69,21 +77,26 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Drafted:
-    """The kept nodes in rank order, their target ids, the draft rows level by level, and the tail laws of all of them.
+    """The kept nodes in rank order, all nodes as they were made, the draft rows, and the tail laws of all of them.
 
-    `tails` is None where no slot is sampled.
+    `ids` maps draft to target ids (None: one vocabulary); `tails` is None where no slot is sampled.
     """
 
     nodes: Nodes
-    target_ids: Tensor
+    unpruned: Nodes
+    ids: Tensor | None
     rows: tuple[DraftRows, ...]
     tails: Tails | None
 
     @cached_property
     def tree(self) -> Tree:
         """The tree on the host."""
-        token, parent, depth, slot, kind, _ = self._columns
-        return Tree(token, parent, depth, slot, kind, self.nodes.score.cpu().numpy())
+        return self.nodes.host(self.ids)
+
+    @property
+    def target_ids(self) -> Tensor:
+        """Target ids of the kept nodes."""
+        return self.nodes.target_ids(self.ids)
 
     def tail(self, node: int) -> Tails:
         """q~ below a node (-1: the root) that has a sampled child."""
@@ -93,21 +106,23 @@ class Drafted:
 
     def score(self, node: int) -> Tensor:
         """The score law [draft V] below a node that was expanded (-1: the root)."""
-        row = self._row(node)
+        return self.score_of_row(self._row(node))
+
+    def score_of_row(self, row: int) -> Tensor:
+        """The score law [draft V] of a row by its number."""
         for level in self.rows:
             if row < len(level):
                 return level.score[row]
             row -= len(level)
-        raise InvalidInput("node", node, "a node that was expanded")
+        raise InvalidInput("row", row, "a row of the tree")
 
     def _row(self, node: int) -> int:
-        return 0 if node == ROOT else int(self._columns[-1][node])
+        return 0 if node == ROOT else self._row_numbers[node]
 
     @cached_property
-    def _columns(self) -> NDArray[np.int64]:
-        """The one place where drafting waits for the device."""
-        integers = [getattr(self.nodes, name) for name in ("parent", "depth", "slot", "kind", "row")]
-        return torch.stack([self.target_ids, *integers]).cpu().numpy()
+    def _row_numbers(self) -> list[int]:
+        numbers: list[int] = self.nodes.row.tolist()
+        return numbers
 
 
 def by_score(nodes: Nodes) -> Tensor:
@@ -158,8 +173,7 @@ def layered(
         rows = draft.expand(level.token[chosen], parents)
     nodes = _joined(levels, Nodes)
     kept = nodes.take(order(nodes)[: shape.budget])
-    target_ids = kept.token if ids is None else ids[kept.token]
-    return Drafted(kept, target_ids, tuple(drafted), _joined(tails, Tails) if tails else None)
+    return Drafted(kept, nodes, ids, tuple(drafted), _joined(tails, Tails) if tails else None)
 
 
 def _joined(parts: Sequence[Part], kind: type[Part]) -> Part:

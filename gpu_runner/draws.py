@@ -98,12 +98,15 @@ class FromChooser:
 class KeyedChooser:
     """A rheo_core chooser with the draws and coins of `Seeded(seed)`; every call needs its address.
 
+    `cycle` replaces the cycle of the addresses (a single `speculate` writes 0 there).
+
     >>> KeyedChooser(7).accept(0.5, ("coin", 0, (1, 0), 2)) == Seeded(7).accept(0.5, ("coin", 0, (1, 0), 2))
     True
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, cycle: int | None = None) -> None:
         self.seed = check_seed(seed)
+        self.cycle = cycle
 
     def accept(self, probability: Any, at: Hashable | None = None) -> bool:
         """The coin at an address."""
@@ -116,7 +119,9 @@ class KeyedChooser:
     def _at(self, at: Hashable | None) -> SamplingChooser:
         if not isinstance(at, tuple) or len(at) != 4 or at[0] not in KINDS:
             raise InvalidInput("at", at, 'an address ("tail" | "coin" | "emit", cycle, slot path, i)')
-        return SamplingChooser(_Fixed(lambda: uniform(self.seed, at)))  # type: ignore[arg-type]
+        kind, cycle, path, i = at
+        place = (kind, cycle if self.cycle is None else self.cycle, path, i)
+        return SamplingChooser(_Fixed(lambda: uniform(self.seed, place)))  # type: ignore[arg-type]
 
 
 class _Fixed:

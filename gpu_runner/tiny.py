@@ -66,7 +66,7 @@ def tiny_head(
     speculators: bool = False,
     **config: Any,
 ) -> Path:
-    """Write a random EAGLE-3 head in either layout; a draft vocabulary of its own gets a map that is not the identity."""
+    """Write a random EAGLE-3 head in either layout; the map of a draft vocabulary of its own is not the identity."""
     generator = torch.Generator().manual_seed(seed)
     own = draft_vocabulary or vocabulary
     layer = "layers.0." if speculators else "midlayer."

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from gpu_runner.rules import Rule
     from gpu_runner.summary import Figures, Interval
 
+ACCEPTANCE = ("method", "tau", "std", "to top-k", "given trees", "to top-k", "accepted")
+SPEED = ("method", "tokens/s", "speed-up", "95 %", "drafting", "verification")
+NOTES = (
+    "tau: emitted / cycles, the target's token included; std over seeds; differences paired within questions, 95 %",
+    "given trees: expected emitted tokens of a cycle given its tree; accepted: P(>= 1), P(>= 2), ...",
+    "tokens/s with the prefill; speed-up: mean of paired ratios to autoregressive; latencies: median of a cycle",
+)
 GAP = 1e-3
 """Below this gap between the two best logits rounding decides a greedy token."""
 
@@ -145,58 +152,43 @@ def greedy_agreement(done: list[Answer]) -> dict[str, Any]:
 
 
 def report(found: list[Figures], source: dict[str, Any], greedy: dict[str, Any] | None) -> None:
-    """The table, and what its columns mean."""
-    shape = source["shape"]
+    """The two tables, acceptance and speed, and what their columns mean."""
+    width, depth, budget = (source["shape"][name] for name in ("width", "depth", "budget"))
     shared.out.print(
-        f"{source['target']} ({source['dtype']}, {source['device']}, {source['threads']} threads), draft {source['draft']}"
-        f"\nwidth {shape['width']}, depth {shape['depth']}, budget {shape['budget']}, T = {source['temperature']:g}, "
+        f"{source['target']}, {source['dtype']}, {source['device']}, {source['threads']} threads; "
+        f"draft {source['draft']}\nwidth {width}, depth {depth}, budget {budget}, T = {source['temperature']:g}, "
         f"support {source['support'] or 'full'}, {found[0].answers} answers a method",
         highlight=False,
     )
     if source["fault"]:
         shared.out.print(f"planted fault: {source['fault']}", style="bold red", highlight=False)
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
-    headings = (
-        "method",
-        "tau",
-        "std",
-        "to top-k",
-        "given trees",
-        "to top-k",
-        "accepted",
-        "tok/s",
-        "speed-up",
-        "draft",
-        "verify",
-    )
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading in ("method", "accepted") else "right", no_wrap=True)
+    acceptance, speed = _table(ACCEPTANCE), _table(SPEED)
     for each in found:
-        table.add_row(
+        acceptance.add_row(
             each.method,
             f"{each.tau:.3f}",
-            _number(each.tau_std, 3),
+            _number(each.tau_std),
             _interval(each.difference),
-            _number(each.expected_tau, 3),
+            _number(each.expected_tau),
             _interval(each.expected_difference),
             " ".join(f"{p:.2f}" for p in each.by_depth) or "-",
+        )
+        speed.add_row(
+            each.method,
             f"{each.tokens_per_second:.1f}",
             "-" if each.speed_up is None else f"{each.speed_up.mean:.2f}x",
+            "-" if each.speed_up is None else f"[{each.speed_up.low:.2f}, {each.speed_up.high:.2f}]",
             _milliseconds(each.drafting),
             _milliseconds(each.verifying),
         )
-    shared.out.print(table)
-    shared.out.print(
-        "tau: emitted / cycles, the target's token included; std over seeds; differences paired within questions, 95 %; "
-        "given trees: expected emitted tokens of a cycle given its tree; accepted: P(>= 1), P(>= 2), ...; tok/s with the "
-        "prefill; speed-up: mean of paired ratios to autoregressive; draft, verify: median ms a cycle",
-        style="dim",
-        highlight=False,
-    )
+    shared.out.print(acceptance)
+    shared.out.print(speed)
+    for note in NOTES:
+        shared.out.print(note, style="dim", highlight=False)
     if greedy is not None:
         shared.out.print(
-            f"T = 0: {greedy['equal']} answers equal the baseline's; {greedy['different_after_small_gap']} part from it "
-            f"after a top-2 logit gap below {GAP:g}; {greedy['different']} part from it without one",
+            f"T = 0: {greedy['equal']} answers equal the baseline's, {greedy['different_after_small_gap']} part "
+            f"from it after a top-2 logit gap below {GAP:g}, {greedy['different']} without one",
             highlight=False,
         )
     if not source["finished"]:
@@ -210,8 +202,15 @@ def _interval(value: Interval | None) -> str:
     return f"{value.mean:+.3f}{bounds}"
 
 
-def _number(value: float | None, digits: int) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"
+def _table(headings: tuple[str, ...]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in ("method", "accepted") else "right", no_wrap=True)
+    return table
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
 
 
 def _milliseconds(value: float | None) -> str:

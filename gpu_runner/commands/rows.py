@@ -25,7 +25,7 @@ def command(
     as_json: shared.AsJson = False,
     save: shared.Save = Path("rows.json"),
 ) -> int:
-    """Write next-token logits of your own target and draft, so that rheo-exact can certify methods on that very pair."""
+    """Write next-token logits of your own pair of models, for rheo-exact to certify methods on."""
     options.need_torch()
     from gpu_runner.chat import prompt_ids
     from gpu_runner.provenance import provenance

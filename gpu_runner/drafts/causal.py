@@ -19,7 +19,7 @@ from gpu_runner.models import CausalModel
 class CausalDraft:
     """A causal LM drafting for `target`."""
 
-    ids = None
+    ids: Tensor | None = None
     features: tuple[int, ...] = ()
 
     def __init__(self, model: CausalModel, target: CausalModel) -> None:

@@ -3,10 +3,19 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpu_runner.drafts.causal import CausalDraft
+from gpu_runner.drafts.eagle3 import EagleDraft
 from gpu_runner.draws import FromChooser, KeyedChooser, Seeded
+from gpu_runner.engine import Engine
+from gpu_runner.faults import faults
+from gpu_runner.identity import compare_cycle
+from gpu_runner.processing import Processing
+from gpu_runner.tiny import tiny_head, tiny_model
 from rheo_core import TreeShape, methods, speculate
 from tests.gpu_runner.tables import Tables, twin_cycle
 
@@ -44,7 +53,7 @@ def cases(draw):
     return tables, method, shape, draw(st.integers(0, 2**63 - 1))
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(cases())
 def test_twin_equals_reference_call_for_call(case):
     tables, method, shape, seed = case
@@ -57,7 +66,7 @@ def test_twin_equals_reference_call_for_call(case):
     assert got.calls == expected.calls
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(cases())
 def test_seeded_draws_are_the_keyed_choosers(case):
     tables, method, shape, seed = case
@@ -65,3 +74,32 @@ def test_seeded_draws_are_the_keyed_choosers(case):
     drafted, tokens = twin_cycle(tables, method, shape, (0,), Seeded(seed))
     assert drafted.tree == cycle.tree
     assert tokens == cycle.tokens
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("kind", ["skip", "eagle-mapped"])
+@pytest.mark.parametrize("name", ["top-k", "rheo", "rheo-rrsw"])
+def test_engine_cycles_equal_the_reference_on_the_engines_own_rows(kind, name, dtype, tmp_path):
+    target = tiny_model(vocabulary=23, dtype=dtype)
+    draft = (
+        CausalDraft.skipping(target, [1]) if kind == "skip" else EagleDraft.load(tiny_head(tmp_path, 23, 17), target)
+    )
+    engine = Engine(target, draft, methods[name], TreeShape(4, 4, 12), Processing(0.8, top_k=15), support=9)
+    session = engine.start([1, 5, 2])
+    for _ in range(12):
+        assert compare_cycle(engine, session, 11).difference is None
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [("token-ties", "node "), ("raw-proxy", "node "), ("trust-first", "emitted tokens"), ("verify-with-q", "emitted")],
+)
+def test_the_first_difference_is_reported(fault, words):
+    target = tiny_model(vocabulary=11)
+    method = replace(methods["rheo"], lead=0 if fault == "token-ties" else 1)
+    engine = Engine(target, CausalDraft.skipping(target, [1]), method, TreeShape(3, 3, 7), fault=faults[fault])
+    session = engine.start([1, 5, 2])
+    found = [compare_cycle(engine, session, 3).difference for _ in range(20)]
+    told = next(each for each in found if each is not None)
+    assert told.startswith(words)
+    assert "rheo_core" in told
