@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from exact.commands import certify, check, classes, compare, faults, hunt, options, rates, table1
+from exact.commands import certify, check, classes, compare, faults, hunt, options, prove, rates, table1
 
 app = typer.Typer(
     name="rheo-exact",
@@ -21,6 +21,7 @@ app.command("classes")(classes.command)
 app.command("compare")(compare.command)
 app.command("faults")(faults.command)
 app.command("hunt")(hunt.command)
+app.command("prove")(prove.command)
 app.command("rates")(rates.command)
 app.command("table1")(table1.command)
 

@@ -90,11 +90,12 @@ def cells(size: int, m: int, parts: Sequence[Part] = OPEN_PARTS) -> Iterator[Cel
     >>> len(list(cells(2, 0))), len(list(cells(2, 0, ALL_PARTS)))
     (3, 15)
     """
-    leads = LEAD_PARTS if parts is ALL_PARTS else LEAD_PARTS[:1]
+    faces = set(parts) == set(ALL_PARTS)
+    leads = LEAD_PARTS if faces else LEAD_PARTS[:1]
     for front in product(leads, repeat=m):
         for back in product(parts, repeat=size - m):
             cell = Cell((*front, *back), m)
             if cell.satisfiable:
                 yield cell
-    if parts is not ALL_PARTS:
+    if not faces:
         yield Cell((*(LEAD_PARTS[1:] * m), *((1, 0),) * (size - m)), m)

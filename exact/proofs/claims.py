@@ -97,7 +97,7 @@ EQUATION_6 = Claim(
     "what Algorithm 1 emits is Eq. (6)'s sum",
     "Eq. (6), second line",
     Eq(emitted[w], middle_of_eq6, evaluate=False),
-    Eq(emitted[w], expression(Min(p[w], q[w]), Mul(p[w], rejected(V))), evaluate=False),
+    Eq(emitted[w], expression(Min(p[w], q[w]), Mul(r[w], overlap(Integer(1)))), evaluate=False),
     over="w",
 )
 THEOREM_3 = Claim(

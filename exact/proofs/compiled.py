@@ -157,6 +157,38 @@ def _sum(expression: Sum) -> Value:
     return total
 
 
+DEGREES = {str(claims.p): 1, str(claims.q): 1, str(claims.emitted): 1, str(claims.r): 0}
+
+
+def degree(expression: Basic) -> int | None:
+    """The degree in the masses of p and q~ (None: of 0, which has any); raises `NotCompiled` where terms differ in it.
+
+    On a cell both laws are known up to one factor, so that only statements of one degree on both sides can be decided.
+    """
+    if isinstance(expression, Relational):
+        return _common(expression, [expression.lhs, expression.rhs])
+    if expression == 0:
+        return None
+    if isinstance(expression, AppliedUndef):
+        return 1  # a probability of acceptance
+    if isinstance(expression, Indexed):
+        return DEGREES[str(expression.base)]
+    if isinstance(expression, Sum):
+        return degree(expression.function)
+    if isinstance(expression, Mul):
+        return sum(degree(factor) or 0 for factor in expression.args)
+    if isinstance(expression, (Add, Min, Max)):
+        return _common(expression, expression.args)
+    return 0
+
+
+def _common(expression: Basic, parts: Sequence[Basic]) -> int | None:
+    found = {degree(part) for part in parts} - {None}
+    if len(found) > 1:
+        raise NotCompiled(f"terms of different degrees in p and q~: {expression}")
+    return found.pop() if found else None
+
+
 def holds(statement: Relational, rows: Rows) -> bool:
     """Whether a statement is true of rows of plain numbers."""
     if not isinstance(statement, (Eq, Le, Ge)):

@@ -22,7 +22,7 @@ from sympy.core.relational import Relational
 from exact.proofs import claims, enumerated
 from exact.proofs.cells import Cell, Part, coordinates
 from exact.proofs.claims import Claim
-from exact.proofs.compiled import Rows, compiled, holds
+from exact.proofs.compiled import Rows, compiled, degree, holds
 from exact.proofs.layer import layer, total
 from exact.proofs.pools import Cases, Place, Tally, non_negative
 from exact.proofs.proof import Control, Proof, Verdict, Witness
@@ -306,6 +306,9 @@ def prove_every(claim: Claim) -> Proof:
     """The claim for every V, m and n and every p and q."""
     started = time.perf_counter()
     pools = lumpings(claim)
+    if not about_rrsw(claim):  # there the rows are laws, else they are known up to a factor
+        degree(claim.statement)
+        degree(claim.control)
     runs = 0 if about_rrsw(claim) else sum(check_faces(each) for each in pools)
     problems = [each for lumps in pools for each in (thinned_problems if about_rrsw(claim) else pool_problems)(lumps)]
     decision = decide(claim, claim.statement, problems)

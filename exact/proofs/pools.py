@@ -18,10 +18,11 @@ from typing import Any
 from sympy import Eq, Ge
 from sympy.core.relational import Relational
 
+from exact.executors import in_order
 from exact.proofs import enumerated
 from exact.proofs.cells import OPEN_PARTS, Cell, Part, cells
 from exact.proofs.claims import POOL_CLAIMS, Claim
-from exact.proofs.compiled import Order, Rows, Value, compiled, holds
+from exact.proofs.compiled import Order, Rows, Value, compiled, degree, holds
 from exact.proofs.layer import Layer, layer, ordered
 from exact.proofs.proof import Control, Proof, Verdict, Witness
 from exact.proofs.rings import Engine, sign
@@ -219,6 +220,8 @@ def sweep(
 ) -> list[Outcome]:
     """The claims, or their controls, in all cells of V = `size` tokens and m leads."""
     tallies = [Tally(claim, claim.control if control else claim.statement) for claim in claims]
+    for tally in tallies:
+        degree(tally.statement)
     for cell in cells(size, m, parts):
         place = Place.of(cell, engine)
         for letter, first in (("w", 1), ("n", m + 1)):  # every token, or every pool that has the sampled slot
@@ -243,23 +246,29 @@ def prove_pools(
         for m in range(size):
             found = sweep(claims, True, size, m, OPEN_PARTS, engine)
             controls = [one if one.verdict == "refuted" else one + other for one, other in zip(controls, found, strict=True)]
-    outcomes = [Outcome()] * len(claims)
-    tasks = [(claims, False, size, m, parts, engine) for size in range(limit, 0, -1) for m in range(size)]
-    for found in _done(executor, tasks):
-        outcomes = [one + other for one, other in zip(outcomes, found, strict=True)]
+    jobs = [Job(tuple(claims), size, m, tuple(parts), engine) for size in range(limit, 0, -1) for m in range(size)]
+    swept = []
+    for found in in_order(Job.run, jobs, executor, window=len(jobs)):  # the largest first
+        swept.append(found)
         tick()
+    outcomes = [sum(each, Outcome()) for each in zip(*reversed(swept), strict=True)]
     seconds = (time.perf_counter() - started) / len(claims)
     return [_line(*each, limit, engine, seconds) for each in zip(claims, outcomes, controls, strict=True)]
 
 
-def _done(executor: Executor | None, tasks: Sequence[tuple[Any, ...]]) -> Iterator[list[Outcome]]:
-    if executor is None:
-        for task in reversed(tasks):
-            yield sweep(*task)
-        return
-    pending = [executor.submit(sweep, *task) for task in tasks]  # the largest first
-    for future in reversed(pending):
-        yield future.result()
+@dataclass(frozen=True)
+class Job:
+    """The share of one process: all cells of one V and m."""
+
+    claims: tuple[Claim, ...]
+    size: int
+    m: int
+    parts: tuple[Part, ...]
+    engine: Engine
+
+    def run(self) -> list[Outcome]:
+        """Decide the claims there."""
+        return sweep(self.claims, False, self.size, self.m, self.parts, self.engine)
 
 
 def _line(claim: Claim, outcome: Outcome, control: Outcome, limit: int, engine: Engine, seconds: float) -> Proof:

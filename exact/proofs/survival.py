@@ -18,6 +18,7 @@ import z3
 from numpy.typing import ArrayLike
 
 from exact.proofs import ranking
+from exact.proofs.claims import LEMMA_4
 from exact.proofs.forks import Form, Forks, Linear
 from exact.proofs.proof import Control, Proof, Verdict, Witness
 from exact.proofs.symbolic import row_of
@@ -275,6 +276,46 @@ def line(
         control=control,
         expected=expected,
         witness=witness,
+    )
+
+
+def lemma_4(entries: Sequence[Linear], m: int, control: bool) -> bool:
+    """Whether the paper's proxy lies in [q(x_{m+1}), 1], or, as a control, above q(x_m), on one run."""
+    score = row_of(list(entries))
+    proxy = proxies.RHEO(score, np.arange(len(entries)), m, -1)
+    return bool(proxy >= entries[m - 1] if control else entries[m] <= proxy <= 1)
+
+
+def prove_lemma_4() -> Proof:
+    """Lemma 4 for every V: m = 0 and 1 <= m, the tokens before x_m poured into one and those after x_{m+1} into another."""
+    started = time.perf_counter()
+    unit = [tuple(int(i == v + 1) for i in range(5)) for v in range(4)]
+    whole: Form = (-1, 1, 1, 1, 1)
+    falls = tuple(x - y for x, y in zip(unit[1], unit[2], strict=True))
+    total: list[Form] = [whole, tuple(-x for x in whole)]
+    pools = {0: falling_law(4), 2: Forks(["before", "q(x_m)", "q(x_{m+1})", "after"], [*unit, falls, *total])}
+    held, refuted, count = True, None, 0
+    for m, forks in pools.items():
+        entries = [Linear(form, forks) for form in unit]
+        held = held and all(list(forks.runs(lambda m=m, entries=entries: lemma_4(entries, m, False))))  # type: ignore[misc]
+        count += forks.count
+    forks = falling_law(4)
+    for above in forks.runs(lambda: lemma_4([Linear(form, forks) for form in unit], 2, True)):
+        if not above:
+            refuted = Witness({"V": 4, "m": 2, "q": forks.point()}, "z is less than q(x_m)")
+            break
+    return Proof(
+        name=LEMMA_4.name,
+        source=LEMMA_4.source,
+        statement=LEMMA_4.text(),
+        latex=LEMMA_4.latex(),
+        domain="every V, 0 <= m < V; every q",
+        method="the paper's proxy rule run on an unknown law, z3",
+        verdict="proved" if held else "unknown",
+        cases=count,
+        seconds=time.perf_counter() - started,
+        assumptions=Witness({"V": 4, "q": falling_law(4).point()}, "a falling law"),
+        control=Control(LEMMA_4.control_text(), "refuted" if refuted else "unknown", refuted),
     )
 
 
