@@ -1,8 +1,8 @@
 """Re-check a certificate without trusting the code that made it.
 
 Standard library only, and written apart from the rest: `python -I check.py FILE` recomputes every derived figure from
-the recorded inputs and compares. Exit 0: all hold. 1: one does not (it is named). 2: not a certificate. 3: what could be
-recomputed holds, but a rule of the user's own or a float run had to be taken as recorded (it says which).
+the recorded inputs and compares. Exit 0: all hold. 1: one does not (it is named). 2: not a certificate. 3: what could
+be recomputed holds, but a rule of the user's own or a float run had to be taken as recorded (it says which).
 """
 
 import hashlib

@@ -56,7 +56,7 @@ def _proxy(proxy: Any) -> Any:
 
 
 def classes_digest(found: Iterable[TreeClass]) -> str:
-    """SHA-256 of the sorted classes, each as its nodes (parent, slot, kind, token) in rank order and its probability."""
+    """SHA-256 of the sorted classes, each as its nodes (parent, slot, kind, token) in rank order and its mass."""
     lines = []
     for each in found:
         tree = each.tree

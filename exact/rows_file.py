@@ -74,7 +74,9 @@ class Rows:
     def _context(self, prefix: Prefix) -> Context:
         context = self.contexts.get(prefix, self.contexts.get(None))
         if context is None:
-            raise InvalidInput(f"{self.name}: prefix", _key(prefix) or "the empty one", 'a context of that key, or one of key "*"')
+            raise InvalidInput(
+                f"{self.name}: prefix", _key(prefix) or "the empty one", 'a context of that key, or one of key "*"'
+            )
         return context
 
     def _floats(self, values: list[Any]) -> Row:

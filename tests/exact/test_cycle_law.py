@@ -260,5 +260,5 @@ def test_a_rule_that_looks_at_its_slot_path_is_replayed_at_each_of_them():
 
     mine = TreeMethod("mine", None, 1, verify=by_slot)
     pair = alike(rational(1, 2, 3)), alike(rational(2, 2, 1))
-    shape = TreeShape(3, 2, 8)
+    shape = TreeShape(3, 2, 12)
     assert emitted_law(mine, *pair, shape) == replayed_law(mine, *pair, shape)
