@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -24,7 +24,7 @@ ALL_PARTS: tuple[Part, ...] = ((1, 1), (1, -1), (1, 0), (0, 1), (0, -1), (0, 0))
 OPEN_PARTS: tuple[Part, ...] = ((1, 1), (1, -1))
 
 
-@lru_cache(maxsize=None)
+@cache
 def coordinates(size: int, engine: Engine) -> tuple[list[Any], list[Any]]:
     """Generators a_1 .. a_V and e_1 .. e_V."""
     found = generators([f"{letter}{v}" for letter in "ae" for v in range(1, size + 1)], engine)

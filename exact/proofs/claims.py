@@ -52,7 +52,7 @@ class Claim:
     def latex(self) -> str:
         """The statement as LaTeX, its assumptions after it."""
         conditions = "".join(rf",\quad {latex(each)}" for each in self.given)
-        return latex(self.statement) + conditions
+        return str(latex(self.statement)) + conditions
 
 
 def _text(statement: Relational, given: tuple[Relational, ...]) -> str:
@@ -211,7 +211,7 @@ RRSW_CLAIMS = (
     RHEO_OVER_RRSW_WITHOUT_LEADS,
     RHEO_OVER_RRSW_WHOLE,
 )
-"""Proved for every V. They leave nothing for V <= 3, so that the smallest failure of `RHEO_OVER_RRSW` has four tokens."""
+"""Proved for every V. They leave nothing for V <= 3: the smallest failure of `RHEO_OVER_RRSW` has four tokens."""
 
 k = Symbol("k", integer=True, positive=True)
 LOOP_EMITS = Claim(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from sympy import Add, Eq, Ge, Indexed, Le, Max, Min, Mul, Rational, Sum, Symbol
@@ -39,7 +39,7 @@ Value = Callable[["Rows"], Any]
 
 @dataclass
 class Rows:
-    """The meaning of the letters: rows by name [V], functions of n by name, and m, V; then n or w for each statement."""
+    """The meaning of the letters: rows by name [V], functions of n by name, m and V; n or w for each statement."""
 
     rows: dict[str, Sequence[Any]]
     integers: dict[str, int]
@@ -84,7 +84,7 @@ class NotCompiled(TypeError):
     """A statement with something in it that no checker reads."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def compiled(expression: Basic) -> Value:
     """The expression as a function of rows."""
     if isinstance(expression, Rational):

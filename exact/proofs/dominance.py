@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 from exact.proofs import enumerated
@@ -28,7 +28,7 @@ def laws(size: int, denominator: int) -> Iterator[list[Fraction]]:
     """Every law on V tokens whose entries are multiples of 1/denominator, in lexicographic order, falling first."""
     for bars in combinations(range(denominator + size - 1), size - 1):
         edges = (-1, *bars, denominator + size - 1)
-        yield [Fraction(right - left - 1, denominator) for left, right in zip(edges, edges[1:], strict=False)]
+        yield [Fraction(right - left - 1, denominator) for left, right in pairwise(edges)]
 
 
 def failures(size: int, denominator: int) -> Iterator[tuple[Fraction, dict[str, Any]]]:

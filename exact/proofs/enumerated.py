@@ -26,7 +26,11 @@ def rows(p: Sequence[Fraction], q: Sequence[Fraction], m: int) -> Rows:
     emitted = pool_law(algorithm_1, target, tail, m, m + 1)
 
     def accepted(rule: Verify, count: int) -> Fraction:
-        return sum((mass for (_, child), mass in pool_law(rule, target, tail, m, count).items() if child != -1), Fraction(0))
+        found = pool_law(rule, target, tail, m, count)
+        return sum((mass for (_, child), mass in found.items() if child != -1), Fraction(0))
+
+    def emits(v: int) -> Fraction:
+        return sum((mass for (token, _), mass in emitted.items() if token == v), Fraction(0))
 
     return Rows(
         {
@@ -34,7 +38,7 @@ def rows(p: Sequence[Fraction], q: Sequence[Fraction], m: int) -> Rows:
             r"\tilde{q}": list(q),
             "r": _or_zeros(residual(target, tail), len(p)),
             r"r^{\mathrm{RRSw}}": _or_zeros(r_rrsw, len(p)),
-            "P": [sum((mass for (token, _), mass in emitted.items() if token == v), Fraction(0)) for v in range(len(p))],
+            "P": [emits(v) for v in range(len(p))],
         },
         {"V": len(p), "m": m},
         {
@@ -52,7 +56,7 @@ def pool_law(rule: Verify, p: Any, tail: Any, m: int, count: int) -> dict[Any, F
         pool = candidates(len(p), m, count, y)
         return rule(p, tail, pool, m, m, chooser, (0, ()))
 
-    return law(program)  # type: ignore[return-value]
+    return dict(law(program))
 
 
 def _or_zeros(row: Any, size: int) -> list[Any]:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial, reduce
+from functools import cache, partial, reduce
 from itertools import product
 from typing import Any
 
@@ -88,7 +88,7 @@ def check_lumpable(statement: Relational) -> None:
 
 
 def _additive(term: Expr, index: Expr) -> bool:
-    """Whether a term is additive over tokens on one side: built of p_v, q~_v, 0 by +, -, min, max and factors without v."""
+    """Whether a term is additive over tokens on one side: p_v, q~_v, 0 under +, -, min, max, factors without v."""
     if isinstance(term, Indexed):
         return bool(term.indices == (index,) and term.base in (claims.p, claims.q))
     if isinstance(term, Mul):
@@ -181,16 +181,17 @@ def _residuals(p: Row, q: Row) -> Iterator[list[Any]]:
 
 
 def faces(lumps: Lumps) -> Iterator[Cell]:
-    """Every cell, faces included, of the pools that a lumping stands for: run by `layer` to see that one form fits all."""
-    options: dict[int, tuple[Part, ...]] = {ABOVE: ((1, 1), (0, 1), (1, 0), (0, 0)), BELOW: ((1, -1), (0, -1), (1, 0), (0, 0))}
-    choices = [((0, 1), (0, 0)) if role == "L" else options[side] for role, side in zip(lumps.roles, lumps.sides, strict=True)]
-    for parts in product(*choices):
+    """Every cell, faces included, of the pools of lumps: run by `layer` to see that one form fits all."""
+    lead: list[Part] = [(0, 1), (0, 0)]
+    options: dict[int, list[Part]] = {side: [(1, side), (0, side), (1, 0), (0, 0)] for side in (ABOVE, BELOW)}
+    pairs = zip(lumps.roles, lumps.sides, strict=True)
+    for parts in product(*(lead if role == "L" else options[side] for role, side in pairs)):
         cell = Cell(parts, lumps.integers["m"])
         if cell.satisfiable:
             yield cell
 
 
-@lru_cache(maxsize=None)
+@cache
 def check_faces(lumps: Lumps) -> int:
     """Run rheo_core on every face: q~ P(met) is min(p, q~), q~ P(missed) is max(0, q~ - p). Raises where it is not."""
     count = 0

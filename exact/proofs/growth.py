@@ -1,7 +1,8 @@
-"""The layered tree against the grown one on unknown scores: rheo_core's two constructions, run for every order of scores.
+"""The layered tree against the grown one on unknown scores: both constructions of rheo_core, run for every order.
 
-Growth admits a slot before it draws its token. Where the layered tree is the grown one, node for node and rank for rank,
-for every draw, survival cannot depend on the token. One run for each order that some scores allow: small shapes only.
+Growth admits a slot before it draws its token. Where the layered tree is the grown one for every draw, rank for rank,
+survival cannot depend on the token. One run for each order that some scores allow: small shapes only.
+At the root every Y is drawn; below it one, since there Y only renames the fills (by hand; the scores are unknowns).
 """
 
 from __future__ import annotations
@@ -10,13 +11,18 @@ import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from exact.proofs.forks import Form, Forks, Monomial, Unsettled
+from exact.proofs.forks import Forks, Form, Monomial, Unsettled
 from exact.proofs.proof import Proof, Verdict
 from exact.proofs.survival import AnyProxy, Drawn, UnknownPair, UnknownRow, line
 from exact.proofs.symbolic import row_of
 from rheo_core import TreeShape
 from rheo_core.drafting import expand, grown
+from rheo_core.laws import Row
 from rheo_core.pool import Drafter
+
+
+STATEMENT = "the layered tree is the grown tree, every node and its rank, for the same draws"
+LATEX = r"\mathrm{Prune}_R(U) = \mathrm{grown}_R"
 
 
 @dataclass
@@ -33,7 +39,8 @@ class Unknowns:
         at_least: list[Form] = []
         for row in range(self.rows):
             q, s = [row * width + v for v in range(self.size)], row * width + self.size
-            at_least += [self._form({q[0]: -1}), self._form({s: -1}), self._form({s: 1, q[min(self.m, self.size - 1)]: -1})]
+            at_least += [self._form({q[0]: -1}), self._form({s: -1})]
+            at_least.append(self._form({s: 1, q[min(self.m, self.size - 1)]: -1}))
             at_least += [self._form({q[v]: 1, q[v + 1]: -1}) for v in range(self.size - 1)]
         return Forks([f"x{i}" for i in range(self.rows * width)], at_least)
 
@@ -49,7 +56,8 @@ def agree(unknowns: Unknowns, shape: TreeShape, zeros: bool, forks: Forks) -> Ca
     """A program: whether the layered tree is the grown one, every node and its rank, for the same draws."""
 
     def program() -> bool:
-        proxy, known = AnyProxy(), []
+        proxy = AnyProxy()
+        known: list[Row] = []
 
         def row(prefix: tuple[int, ...]) -> UnknownRow:
             number = len(known)
@@ -102,4 +110,6 @@ def prove_growth(size: int, width: int, depth: int, zeros: bool, seconds: float)
         runs,
         "proved",
         None,
+        statement=STATEMENT,
+        latex=LATEX,
     )

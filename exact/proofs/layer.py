@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -35,15 +35,17 @@ class Probe:
         self.draws: list[Any] = []
 
     def accept(self, probability: Any, at: Hashable | None = None) -> bool:
+        """The answer; the probability is kept."""
         self.coins.append(probability)
         return self.answer
 
     def index(self, weights: ArrayLike, at: Hashable | None = None) -> int:
+        """The first position of positive weight; the weights are kept."""
         self.draws.append(weights)
         return next(i for i, weight in enumerate(np.asarray(weights).tolist()) if weight > 0)
 
 
-@lru_cache(maxsize=None)
+@cache
 def candidates(size: int, m: int, count: int, sampled: int) -> tuple[int, ...]:
     """The pool of `count` candidates when Y is `sampled`, from rheo_core; tokens stand by falling q."""
     q = list(range(size, 0, -1))
@@ -72,7 +74,8 @@ class Layer:
     def rows(self, z: Any) -> Rows:
         """The letters of the claims, with the residual over `z`, one of the two forms of Z."""
         size = len(self.p)
-        residual = [Symbolic(gap, z) if side > 0 else 0 for gap, (_, side) in zip(self.gap, self.cell.parts, strict=True)]
+        above = self.cell.above
+        residual = [Symbolic(gap, z) if v in above else 0 for v, gap in enumerate(self.gap)]
         met, rejected = total(self.met), total(self.missed)
 
         def accepted(count: int) -> Any:

@@ -2,7 +2,7 @@
 
 `sequential_rejection` of rheo_core is run on a row of unknowns for every list of distinct tokens at small V. For lists
 of any length over any V the step of an induction is run: a list of one candidate, the other tokens poured into two. By
-hand is the induction itself: after its first candidate the loop is the loop on the shorter list under norm(r without it).
+hand is the induction: after its first candidate the loop is the loop on the shorter list under norm(r without it).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from exact.outcomes import law as exact_law
 from exact.proofs.claims import LOOP_ACCEPTS, LOOP_EMITS, Claim
 from exact.proofs.compiled import Rows, holds
 from exact.proofs.layer import total
-from exact.proofs.proof import Control, Proof, Witness
+from exact.proofs.proof import Control, Proof, Verdict, Witness
 from exact.proofs.rings import Engine, generators
 from exact.proofs.symbolic import Reduced, law, row_of
 from rheo_core.laws import Row
@@ -29,7 +29,7 @@ MAX_VOCABULARY = 4
 
 
 def loop_rows(r: Row, candidates: Sequence[int], of_program: Any) -> Rows:
-    """The letters of the claims: P_w emitted, A(k) accepted, with the candidates as tokens 1..k and the rest after them."""
+    """The letters of the claims: P_w emitted, A(k) accepted; the candidates are tokens 1..k, the rest come after."""
     masses = of_program(lambda chooser: sequential_rejection(r, candidates, range(len(candidates)), chooser, (0, ())))
     order = [*candidates, *(v for v in range(len(r)) if v not in candidates)]
     emitted = [total([mass for (token, _), mass in masses.items() if token == v]) for v in order]
@@ -67,7 +67,8 @@ def prove_loop(limit: int = MAX_VOCABULARY, engine: Engine = "flint") -> list[Pr
     """Both claims for every list at V up to `limit`, and the step that carries them to every V and every length."""
     found = []
     for claim in (LOOP_EMITS, LOOP_ACCEPTS):
-        small = [(row, each) for size in range(1, limit + 1) for row in unknown_laws(size, engine) for each in lists(size)]
+        sizes = range(1, limit + 1)
+        small = [(row, each) for size in sizes for row in unknown_laws(size, engine) for each in lists(size)]
         step = [(row, (0,)) for row in unknown_laws(3, engine)]
         found.append(_prove(claim, small, f"V <= {limit}, every list of distinct candidates; every r", engine))
         found.append(_prove(claim, step, "every V, lists of every length; every r (the step of the induction)", engine))
@@ -77,7 +78,9 @@ def prove_loop(limit: int = MAX_VOCABULARY, engine: Engine = "flint") -> list[Pr
 def _prove(claim: Claim, cases: Sequence[tuple[Row, Sequence[int]]], domain: str, engine: Engine) -> Proof:
     started = time.perf_counter()
     failed = [each for each in cases if not holds_for(claim.statement, claim, loop_rows(*each, law))]
+    witness = _numbers(claim, claim.statement, failed[0]) if failed else None
     refuted = next((each for each in cases if not holds_for(claim.control, claim, loop_rows(*each, law))), None)
+    against = _numbers(claim, claim.control, refuted) if refuted else None
     return Proof(
         name=claim.name,
         source=claim.source,
@@ -85,17 +88,18 @@ def _prove(claim: Claim, cases: Sequence[tuple[Row, Sequence[int]]], domain: str
         latex=claim.latex(),
         domain=domain,
         method=f"sequential_rejection run on unknowns ({engine})",
-        verdict="refuted" if failed and _numbers(claim, claim.statement, failed[0]) else "unknown" if failed else "proved",
+        verdict=_verdict(bool(failed), witness),
         cases=len(cases),
         seconds=time.perf_counter() - started,
         assumptions=_plain(*cases[-1], "r is a law"),
-        control=Control(
-            claim.control_text(),
-            "refuted" if refuted and _numbers(claim, claim.control, refuted) else "proved" if refuted is None else "unknown",
-            _numbers(claim, claim.control, refuted) if refuted else None,
-        ),
-        witness=_numbers(claim, claim.statement, failed[0]) if failed else None,
+        control=Control(claim.control_text(), _verdict(refuted is not None, against), against),
+        witness=witness,
     )
+
+
+def _verdict(failed: bool, witness: Witness | None) -> Verdict:
+    """A failure counts as a refutation once numbers bear it out."""
+    return "refuted" if witness else "unknown" if failed else "proved"
 
 
 def _values(row: Row) -> list[Fraction]:

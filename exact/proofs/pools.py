@@ -167,7 +167,9 @@ def decide(tallies: Sequence[Tally], place: Place, letter: str, value: int) -> N
     for tally in tallies:
         if tally.outcome.verdict == "refuted" or not tally.applies(place.below):
             continue
-        held = None if tally.outcome.cases else witness(cell, letter, value, *next(points(cell)), "all assumptions hold")
+        held = (
+            None if tally.outcome.cases else witness(cell, letter, value, *next(points(cell)), "all assumptions hold")
+        )
         tally.outcome += Outcome(1, assumptions=held)
         if not _proved(tally, place):
             tally.refute(cell, letter, value)
@@ -208,9 +210,7 @@ def points(cell: Cell) -> Iterator[tuple[list[Fraction], list[Fraction]]]:
         yield cell.point(*([draw.randint(1, most) for _ in range(size)] for _ in range(2)))
 
 
-def witness(
-    cell: Cell, letter: str, value: int, p: Sequence[Fraction], q: Sequence[Fraction], what: str
-) -> Witness:
+def witness(cell: Cell, letter: str, value: int, p: Sequence[Fraction], q: Sequence[Fraction], what: str) -> Witness:
     """A point of a cell as a case that a person can follow."""
     return Witness({"V": len(p), "m": cell.m, letter: value, "p": list(p), "q~": list(q)}, what)
 
@@ -245,7 +245,9 @@ def prove_pools(
     for size in range(1, min(limit, CONTROL_VOCABULARY) + 1):
         for m in range(size):
             found = sweep(claims, True, size, m, OPEN_PARTS, engine)
-            controls = [one if one.verdict == "refuted" else one + other for one, other in zip(controls, found, strict=True)]
+            controls = [
+                one if one.verdict == "refuted" else one + other for one, other in zip(controls, found, strict=True)
+            ]
     jobs = [Job(tuple(claims), size, m, tuple(parts), engine) for size in range(limit, 0, -1) for m in range(size)]
     swept = []
     for found in in_order(Job.run, jobs, executor, window=len(jobs)):  # the largest first

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from exact.proofs import ranking
 from exact.proofs.claims import LEMMA_4
-from exact.proofs.forks import Form, Forks, Linear
+from exact.proofs.forks import Forks, Form, Linear
 from exact.proofs.proof import Control, Proof, Verdict, Witness
 from exact.proofs.symbolic import row_of
 from rheo_core import TreeShape, proxies
@@ -207,7 +207,9 @@ def prove_deeper(size: int, width: int, depth: int) -> Proof:
 
 def unbounded(size: int, width: int, depth: int) -> Witness | None:
     """With the proxy's lower bound dropped: scores on which rheo_core's `expand` ranks the slot by its token."""
-    for m, (parent, one, two, extra) in ((m, each) for m in range(width) for each in ranking.pairs(size, width, depth, m)):
+    for m, (parent, one, two, extra) in (
+        (m, each) for m in range(width) for each in ranking.pairs(size, width, depth, m)
+    ):
         question = ranking.query(ranking.Rows(size, m, bounded=False), width, depth, parent, one, two, extra)
         solver = z3.Solver()
         solver.set("timeout", TIMEOUT_MS)
@@ -287,7 +289,7 @@ def lemma_4(entries: Sequence[Linear], m: int, control: bool) -> bool:
 
 
 def prove_lemma_4() -> Proof:
-    """Lemma 4 for every V: m = 0 and 1 <= m, the tokens before x_m poured into one and those after x_{m+1} into another."""
+    """Lemma 4 for every V: the tokens before x_m poured into one, those after x_{m+1} into another; m = 0 by itself."""
     started = time.perf_counter()
     unit = [tuple(int(i == v + 1) for i in range(5)) for v in range(4)]
     whole: Form = (-1, 1, 1, 1, 1)

@@ -18,7 +18,6 @@ from exact.proofs.rings import cancelled, sign
 from rheo_core.chooser import Chooser
 from rheo_core.laws import Row
 
-
 ZERO, ONE = 0, 1  # the ints that object rows hold where there is nothing, and that stand below a polynomial
 
 
@@ -144,16 +143,16 @@ class Symbolic:
         return bool(self.num * other.den == other.num * self.den)
 
     def __lt__(self, value: Any) -> bool:
-        return (self - value).sign() < 0
+        return bool((self - value).sign() < 0)
 
     def __le__(self, value: Any) -> bool:
-        return (self - value).sign() <= 0
+        return bool((self - value).sign() <= 0)
 
     def __gt__(self, value: Any) -> bool:
-        return (self - value).sign() > 0
+        return bool((self - value).sign() > 0)
 
     def __ge__(self, value: Any) -> bool:
-        return (self - value).sign() >= 0
+        return bool((self - value).sign() >= 0)
 
 
 class Reduced(Symbolic):
@@ -185,12 +184,14 @@ class SymbolicChooser:
         self.kind = kind
 
     def accept(self, probability: Any, at: Hashable | None = None) -> bool:
+        """Both answers, with P and 1 - P."""
         given = self._number(probability)
         if given.sign() < 0 or (1 - given).sign() < 0:
             raise Undecided(f"a coin of probability {given}")
         return self.walk.branch(("accept", given), lambda: (given, 1 - given), at) == 0
 
     def index(self, weights: ArrayLike, at: Hashable | None = None) -> int:
+        """Every position, with w_i / sum(w)."""
         row = [self._number(weight) for weight in np.asarray(weights).tolist()]
         if any(weight.sign() < 0 for weight in row):
             raise Undecided(f"a draw with weights {row}")

@@ -2,7 +2,7 @@
 
 With Y = y sampled it must emit some law g_y and accept a candidate c with some probability a_c(y), both whatever other
 candidates survived, with sum q~ g_y = p and sum q~ a_c = p(c); without a sampled candidate it must emit p and accept c
-with p(c). Rules that look at how many siblings survived fail it, and lose on the dynamic tree, however good on one pool.
+with p(c). Rules that look at how many siblings survived fail it and lose on the dynamic tree, however good on one pool.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ def failure(rule: Verify, p: Row, tail: Row, m: int, of: Any, same: Callable[[An
     tokens = range(len(p))
     for others in subsets(tokens):
         found = answers(rule, p, tail, others, None, m, of)
-        if not all(same(emitted(found, v), p[v]) for v in tokens) or not all(same(accepted(found, c), p[c]) for c in others):
+        emits = all(same(emitted(found, v), p[v]) for v in tokens)
+        if not (emits and all(same(accepted(found, c), p[c]) for c in others)):
             return f"without Y, candidates {list(others)}: p is not emitted, or c not accepted with p(c)"
     drawn = [y for y in range(m, len(p)) if tail[y] > 0]
     met: dict[int, dict[int, Any]] = {c: {} for c in tokens}
@@ -126,8 +127,8 @@ def failure_on(cell: Cell, rule: Verify, engine: Engine) -> str | None:
         top = apart.num if isinstance(apart, Symbolic) else apart
         return bool(top == 0 or (not isinstance(relation, int) and divmod(top, relation)[1] == 0))
 
-    rows = [row_of([0 if isinstance(x, int) else Reduced(x, mass) for x in row]) for row in (p, q)]
-    return failure(rule, *rows, cell.m, law, same)
+    target, tail = (row_of([0 if isinstance(x, int) else Reduced(x, mass) for x in row]) for row in (p, q))
+    return failure(rule, target, tail, cell.m, law, same)
 
 
 @dataclass(frozen=True)
@@ -203,7 +204,7 @@ def numeric_failure(rule: Verify, limit: int = MAX_VOCABULARY) -> Witness | None
 
 
 def prove_verifiers(limit: int = MAX_VOCABULARY, engine: Engine = "flint") -> list[Proof]:
-    """The condition for Algorithm 1 and top-K (proved), for RRSw and the A*-rule (refuted, with a tree that shows it)."""
+    """The condition for Algorithm 1 and top-K (proved), for RRSw and the A*-rule (refuted, each with a tree)."""
     return [
         prove_condition("Algorithm 1", algorithm_1, limit, engine),
         prove_condition("vanilla top-K", vanilla, limit, engine),
@@ -220,7 +221,8 @@ def prove_condition(name: str, rule: Verify, limit: int, engine: Engine) -> Proo
     witness = numeric_failure(rule, limit) if failed else None
     verdict: Verdict = "proved" if failed is None else "refuted" if witness else "unknown"
     domain = f"V <= {limit}, every set of candidates; every p, q (every V by the loop lemma and Eq. (6))"
-    return _line(name, started, verdict, len(tried), "proved", witness, domain, f"run on every cell and face ({engine})")
+    method = f"run on every cell and face ({engine})"
+    return _line(name, started, verdict, len(tried), "proved", witness, domain, method)
 
 
 def refute_condition(name: str, rule: Verify, case: TreeCase, limit: int) -> Proof:
@@ -236,7 +238,14 @@ def refute_condition(name: str, rule: Verify, case: TreeCase, limit: int) -> Pro
 
 
 def _line(
-    name: str, started: float, verdict: Verdict, cases: int, expected: Verdict, witness: Witness | None, domain: str, method: str
+    name: str,
+    started: float,
+    verdict: Verdict,
+    cases: int,
+    expected: Verdict,
+    witness: Witness | None,
+    domain: str,
+    method: str,
 ) -> Proof:
     control = numeric_failure(careless)
     p, q = Cell(((1, 1), (1, -1)), 0).point([1, 1], [1, 1])
