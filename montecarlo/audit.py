@@ -57,6 +57,7 @@ FUNCTIONS = (
         "the ends of the target's order are emitted too often",
         "the middle of the target's order is emitted too often",
     ),
+    Function("transform by id", "tokens of high id are emitted too often", "tokens of low id are emitted too often"),
     Function(
         "draft's top-1",
         "the draft's best token is emitted too often",
@@ -114,6 +115,7 @@ def excesses(chunk: Chunk, v: Floats) -> tuple[Floats, Floats]:
     def of_cell(values: Floats) -> tuple[Floats, Floats, Floats]:
         return values[index, chunk.cell], (p * values).sum(axis=1), (p * values**2).sum(axis=1)
 
+    by_id = np.clip((p * (columns < chunk.cell[:, None])).sum(axis=1) + v * own[:, 0], 0, 1)
     uniform = np.full(len(chunk), 0.5), np.full(len(chunk), 1 / 3)
     tables = [
         of_cell(top),
@@ -121,6 +123,7 @@ def excesses(chunk: Chunk, v: Floats) -> tuple[Floats, Floats]:
         (by_rank[index, place], (sorted_p * by_rank).sum(axis=1), (sorted_p * by_rank**2).sum(axis=1)),
         (u, *uniform),
         (np.abs(2 * u - 1), *uniform),
+        (by_id, *uniform),
         *(of_cell(values) for values in (first, best, log_q, lean)),
     ]
     value, mean, square = (np.stack(part, axis=1) for part in zip(*tables, strict=True))

@@ -24,7 +24,7 @@ GRID = 64
 
 @dataclass(frozen=True)
 class Growth:
-    """Mean and standard deviation of the log wealth a token gains, for each function and bet [J, B], and the bar [J, B].
+    """Mean and deviation of the log wealth that a token gains, for each function and bet [J, B], and the bar [J, B].
 
     The bar is the log wealth at which a unit shared among all bets passes 1/alarm by this bet alone.
     """

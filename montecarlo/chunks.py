@@ -90,9 +90,10 @@ class Chunker:
     def _position(self, record: Record) -> int:
         if record.position is not None or record.cycle is None:
             return -1 if record.position is None else record.position
-        cycle, position = self._cycles.get(record.request, (-1, -1))
+        cycle, position = self._cycles.pop(record.request, (-1, -1))
         position = position + 1 if cycle == record.cycle else 0
-        if len(self._cycles) >= OPEN_REQUESTS and record.request not in self._cycles:
+        if len(self._cycles) >= OPEN_REQUESTS:
+            # The request that was silent longest is forgotten; should it go on, its positions count from 0 again.
             del self._cycles[next(iter(self._cycles))]
         self._cycles[record.request] = (record.cycle, position)
         return position

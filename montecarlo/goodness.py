@@ -23,7 +23,7 @@ Counts = NDArray[np.int64]
 LEAST_EXPECTED = 25.0
 """Expected counts below which cells are merged before chi-square and G."""
 
-CONCENTRATIONS = 4.0 ** np.arange(0, 16)
+CONCENTRATIONS = 4.0 ** np.arange(0, 13)
 """Prior strengths c of the e-process's Dirichlet(c p) mixtures: from large deviations to ever smaller ones."""
 
 

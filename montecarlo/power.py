@@ -220,6 +220,12 @@ def method_power(method: Method, witness: Witness, samples: int, bars: Bars) -> 
     return best
 
 
+def best_witness(method: Method, witnesses: list[Witness], samples: int, bars: Bars) -> tuple[Witness, MethodPower]:
+    """The rows that show a method best, and the power on them."""
+    found = [(witness, method_power(method, witness, samples, bars)) for witness in witnesses]
+    return min(found, key=lambda pair: pair[1].needed["chi-square"])
+
+
 def _needed_or_first(test: str, degrees: int, law: Floats, p: Floats, spread: float, bars: Bars) -> float:
     """Samples needed; where the law has mass on forbidden outcomes, those until one of them has been seen."""
     if not math.isinf(spread):

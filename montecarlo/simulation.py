@@ -8,8 +8,9 @@ probability at most `alarm`: half of it is shared among the e-processes, half am
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import islice
 
@@ -20,6 +21,7 @@ from montecarlo.simulator import batches
 
 ALARM = 1e-6
 MISS = 0.01
+UNDER_WAY = 8
 
 
 @dataclass(frozen=True)
@@ -108,18 +110,16 @@ def simulate(
 
 
 def tallies(count: Callable[[Ints], Tally], work: Iterable[Ints], executor: Executor | None) -> Iterator[Tally]:
-    """Counts of each batch; with an executor a few are under way at a time."""
+    """Counts of each batch in order; with an executor a few are under way at a time."""
     if executor is None:
         yield from map(count, work)
         return
     rest = iter(work)
-    running: set[Future[Tally]] = {executor.submit(count, runs) for runs in islice(rest, 8)}
+    running = deque(executor.submit(count, runs) for runs in islice(rest, UNDER_WAY))
     try:
         while running:
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            running |= {executor.submit(count, runs) for runs in islice(rest, len(done))}
-            for future in done:
-                yield future.result()
+            yield running.popleft().result()
+            running.extend(executor.submit(count, runs) for runs in islice(rest, 1))
     finally:
         for future in running:
             future.cancel()

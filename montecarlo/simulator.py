@@ -22,7 +22,10 @@ from rheo_core import InvalidInput, Method, TreeMethod, TreeShape, find_method, 
 from rheo_core.rows import Prefix
 
 BATCH_NUMBERS = 2**19
-"""Numbers in the largest array of one batch; keeps a batch within a processor's cache and memory bounded."""
+"""Numbers in the largest array of one batch, about what a processor's cache holds; memory is bounded by it."""
+
+LEAST_BATCH = 64
+"""Cycles of one batch whatever the vocabulary, so that it is worth its fixed costs."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ class Simulator:
     def batch(self) -> int:
         """How many cycles keep a batch within BATCH_NUMBERS."""
         vocabulary = self.source.targets(np.zeros((1, 0), dtype=np.int64)).shape[1] * self._rows_a_cycle
-        return int(np.clip(BATCH_NUMBERS // vocabulary, 16, 4096))
+        return int(np.clip(BATCH_NUMBERS // vocabulary, LEAST_BATCH, 4096))
 
 
 class ReferenceLoop:

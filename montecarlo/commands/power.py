@@ -13,7 +13,7 @@ from rich.table import Table
 from exact.commands import options
 from exact.plugins import load_method
 from exact.rows_file import Rows
-from montecarlo.power import WITNESSES, Bars, MethodPower, Plan, Witness, method_power, plans
+from montecarlo.power import WITNESSES, Bars, MethodPower, Plan, Witness, best_witness, plans
 from montecarlo.simulation import ALARM, MISS
 from rheo_core import DEFAULT_SUPPORT, Method
 
@@ -55,7 +55,7 @@ def command(
             shape = options.shape_of(width, depth, budget)
             files: list[Rows] = options.rows_of(rows, temperature, support)
             witnesses = [Witness(each.name, each.target, each.draft, shape) for each in files]  # type: ignore[arg-type]
-        found = [best(rule, witnesses, samples or DEFAULT_SAMPLES, bars) for rule in rules(chosen)]
+        found = [best_witness(rule, witnesses, samples or DEFAULT_SAMPLES, bars)[1] for rule in rules(chosen)]
     if not as_json:
         report(listed, found, cells, samples or DEFAULT_SAMPLES, bars)
     options.deliver(document(listed, found, cells, samples or DEFAULT_SAMPLES, bars), as_json, save)
@@ -79,11 +79,6 @@ def rules(chosen: list[str]) -> list[Method]:
     if chosen:
         return [load_method(name, methods) for name in chosen]
     return [rule for rule in methods.values() if rule.claim == "lossy"]
-
-
-def best(rule: Method, witnesses: list[Witness], samples: int, bars: Bars) -> MethodPower:
-    """The power against a method on the rows that show it best."""
-    return min((method_power(rule, each, samples, bars) for each in witnesses), key=lambda m: m.needed["chi-square"])
 
 
 def report(listed: list[Plan], found: list[MethodPower], cells: int, samples: int, bars: Bars) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,7 +51,7 @@ def models():
 
 def recorded(path, model, texts, length, **options):
     """Record texts by the recipe and audit them."""
-    space: dict = {}
+    space: dict[str, Any] = {}
     exec(compile(recipe("transformers"), str(DOCUMENT), "exec"), space)
     torch.manual_seed(7)
     with path.open("w") as file:
