@@ -20,7 +20,6 @@ from rheo_core.drafting import expand, grown
 from rheo_core.laws import Row
 from rheo_core.pool import Drafter
 
-
 STATEMENT = "the layered tree is the grown tree, every node and its rank, for the same draws"
 LATEX = r"\mathrm{Prune}_R(U) = \mathrm{grown}_R"
 

@@ -78,7 +78,7 @@ class Cases(Order):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What has become of a statement: cases decided, verdict, a point where its assumptions hold, a witness against it."""
+    """What has become of a statement: cases decided, verdict, a point where it is meant to hold, a witness."""
 
     cases: int = 0
     verdict: Verdict = "proved"
@@ -167,9 +167,8 @@ def decide(tallies: Sequence[Tally], place: Place, letter: str, value: int) -> N
     for tally in tallies:
         if tally.outcome.verdict == "refuted" or not tally.applies(place.below):
             continue
-        held = (
-            None if tally.outcome.cases else witness(cell, letter, value, *next(points(cell)), "all assumptions hold")
-        )
+        first = not tally.outcome.cases
+        held = witness(cell, letter, value, *next(points(cell)), "all assumptions hold") if first else None
         tally.outcome += Outcome(1, assumptions=held)
         if not _proved(tally, place):
             tally.refute(cell, letter, value)

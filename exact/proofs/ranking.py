@@ -1,7 +1,7 @@
 """The layered tree's ranking as a formula, for shapes with too many orders to run one by one.
 
 Scores are pairs (is it 0, its logarithm), so that a product along a path is a sum and every comparison linear. By hand
-is the formula itself: a node exists iff its parent is expanded, the K first of a level are expanded, and score, depth and
+is the formula itself: a node exists iff its parent is expanded, the K first of a level are expanded; score, depth and
 place from left to right decide who is first. The tests hold it against `rheo_core.drafting.expand` on numbers.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import z3
@@ -68,7 +68,7 @@ class Rows:
             self._rows[prefix] = row
             *q, proxy = row
             self.assumptions += [each.log <= 0 for each in row] + [z3.Not(q[0].zero)]
-            self.assumptions += [z3.Not(low.beats(high)) for high, low in zip(q, q[1:], strict=False)]
+            self.assumptions += [z3.Not(low.beats(high)) for high, low in pairwise(q)]
             self.assumptions.append(proxy.zero == q[self.m].zero)
             if self.bounded:
                 self.assumptions.append(z3.Not(q[self.m].beats(proxy)))

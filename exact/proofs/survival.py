@@ -174,7 +174,7 @@ def prove_depth_one(name: str, proxy: Proxy, limit: int, expected: Verdict = "pr
 
 
 def prove_deeper(size: int, width: int, depth: int) -> Proof:
-    """Every m < K, every R and every q at a shape below depth 1, by the formula of `ranking`; "unknown" if z3 gives up."""
+    """Every m < K, every R and every q at a shape below depth 1, by `ranking`'s formula; "unknown" if z3 gives up."""
     started = time.perf_counter()
     verdict: Verdict = "proved"
     count, held = 0, True
@@ -207,9 +207,8 @@ def prove_deeper(size: int, width: int, depth: int) -> Proof:
 
 def unbounded(size: int, width: int, depth: int) -> Witness | None:
     """With the proxy's lower bound dropped: scores on which rheo_core's `expand` ranks the slot by its token."""
-    for m, (parent, one, two, extra) in (
-        (m, each) for m in range(width) for each in ranking.pairs(size, width, depth, m)
-    ):
+    cases = [(m, *each) for m in range(width) for each in ranking.pairs(size, width, depth, m)]
+    for m, parent, one, two, extra in cases:
         question = ranking.query(ranking.Rows(size, m, bounded=False), width, depth, parent, one, two, extra)
         solver = z3.Solver()
         solver.set("timeout", TIMEOUT_MS)
@@ -234,7 +233,7 @@ def ranked(
     m: int,
     slot: tuple[int, ...],
 ) -> int | None:
-    """The rank that rheo_core's `expand` gives a slot on scores (the last entry of a row is its proxy); None if absent."""
+    """The rank that rheo_core's `expand` gives a slot on scores (a row ends with its proxy); None if absent."""
 
     def row(prefix: tuple[int, ...]) -> UnknownRow:
         score = row_of(list(rows[prefix][:-1]))
@@ -259,7 +258,10 @@ def line(
     witness: Witness | None,
     control: Control | None = None,
     assumed: bool = True,
+    statement: str = STATEMENT,
+    latex: str = LATEX,
 ) -> Proof:
+    """A line about survival; its control is a proxy below Lemma 4's bound unless another is given."""
     if control is None:
         found, _ = dependence(3, 3, 1, HALF_NEXT)
         control = Control("the same for proxy q(x_{m+1})/2", "refuted" if found else "unknown", found)
@@ -267,8 +269,8 @@ def line(
     return Proof(
         name=name,
         source="Lemma 7; section 4",
-        statement=STATEMENT,
-        latex=LATEX,
+        statement=statement,
+        latex=latex,
         domain=domain,
         method=method,
         verdict=verdict,
