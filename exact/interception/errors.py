@@ -23,7 +23,11 @@ _LIBRARIES = ("torch", "numpy")
 class Unsupported(InvalidInput, EnumerationError):
     """An operation on random numbers that is not followed exactly; `.operation` and `.line` say which and where."""
 
+    last: Unsupported | None = None
+    """The last one made: code under test that swallows every exception does not swallow this one."""
+
     def __init__(self, operation: str, value: object, expected: str, line: str | None = None) -> None:
+        Unsupported.last = self
         self.operation = operation
         self.line = user_line() if line is None else line
         super().__init__(f"{operation} at {self.line}", value, expected)

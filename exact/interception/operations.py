@@ -103,11 +103,18 @@ maximum, minimum = _binary(_greatest), _binary(_least)
 
 def _moved(func: Any, *args: Any, **kwargs: Any) -> Any:
     """A function that only moves numbers: done by torch on the known numbers and on the places alike."""
-    values = func(*map(known, args), **kwargs)
-    where = func(*(x.places if isinstance(x, UniformTensor) else x for x in args), **kwargs)
+    source, *rest = args
+    values = func(known(source), *map(known, rest), **kwargs)
+    if not isinstance(source, UniformTensor):
+        return values
+    where = func(source.places, *map(known, rest), **kwargs)
     if isinstance(values, torch.Tensor):
-        return wrapped(values, where)
-    return type(values)(wrapped(v, w) for v, w in zip(values, where, strict=True))
+        return wrapped(values, where, keep=True)
+    return tuple(wrapped(v, w, keep=True) for v, w in zip(values, where, strict=True))
+
+
+def _iterated(func: Any, a: Any) -> Any:
+    return iter(_moved(torch.unbind, a))
 
 
 def _joined(func: Any, tensors: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
@@ -175,12 +182,13 @@ def _list(func: Any, a: Any) -> Any:
     return _array(func, a).tolist() if a.ndim else np.asarray(cells(a), dtype=object)[0]
 
 
-def _array(func: Any, a: Any, **kwargs: Any) -> Any:
+def _array(func: Any, a: Any, dtype: Any = None, **kwargs: Any) -> Any:
     import numpy as np
 
     array = np.empty(a.numel(), dtype=object)
     array[:] = cells(a)
-    return array.reshape(tuple(a.shape))
+    array = array.reshape(tuple(a.shape))
+    return array if dtype is None else array.astype(dtype)
 
 
 def _rows(a: Any, dim: int) -> list[list[Any]]:
@@ -193,12 +201,21 @@ def _best(func: Any, a: Any, dim: int, count: int, largest: bool) -> torch.Tenso
     """Positions [.., count, ..] of the largest or smallest numbers along a dimension, best first."""
     from exact.interception.replay import current
 
-    native = torch.topk(known(a).nan_to_num(), count, dim=dim, largest=largest).indices.movedim(dim, -1)
+    native = _known_best(known(a).nan_to_num(), dim, count, largest).movedim(dim, -1)
     found: list[int] = []
     for row, ties in zip(_rows(a, dim), native.reshape(-1, count).tolist(), strict=True):
         noisy = any(isinstance(x, Uniform) for x in row)
         found += current().race(name_of(func), row, count, largest) if noisy else ties
     return torch.tensor(found, dtype=torch.long, device=native.device).reshape(native.shape).movedim(-1, dim)
+
+
+def _known_best(a: torch.Tensor, dim: int, count: int, largest: bool) -> torch.Tensor:
+    """The same where nothing is a uniform, by the function whose ties torch would settle so."""
+    if count == 1:
+        return (torch.argmax if largest else torch.argmin)(a, dim=dim, keepdim=True)
+    if count == a.shape[dim]:
+        return torch.sort(a, dim=dim, descending=largest, stable=True).indices
+    return torch.topk(a, count, dim=dim, largest=largest).indices
 
 
 def _arg_best(largest: bool) -> Operation:
@@ -310,7 +327,7 @@ _MOVES = [
     "expand_as", "view_as", "reshape_as", "repeat", "tile", "repeat_interleave", "__getitem__", "select", "narrow",
     "index_select", "gather", "take", "take_along_dim", "masked_select", "flip", "roll", "chunk", "split",
     "tensor_split", "unbind", "contiguous", "clone", "detach", "movedim", "moveaxis", "swapaxes", "swapdims",
-    "unflatten", "cpu", "cuda", "broadcast_to", "diagonal", "__iter__", "alias", "requires_grad_", "adjoint",
+    "unflatten", "cpu", "cuda", "broadcast_to", "diagonal", "alias", "adjoint",
     "getitem",
 ]  # fmt: skip
 _QUESTIONS = [
@@ -359,6 +376,7 @@ OPERATIONS: dict[str, Operation] = {
     "fill_": _fill,
     **dict.fromkeys(("to", "float", "double", "half", "bfloat16", "long", "int", "short", "bool", "type"), _to),
     "type_as": _type_as,
+    "__iter__": _iterated,
     "item": _item,
     "tolist": _list,
     **dict.fromkeys(("numpy", "__array__"), _array),

@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from exact.arithmetic import exact
 from exact.interception.errors import Unsupported
 from exact.interception.patches import Patch, importing, refuser
 from exact.interception.session import Session, Source
@@ -71,7 +72,7 @@ class CaughtRandom(_ORIGINAL):
         """k of a population, with replacement."""
         population = list(population)
         if cum_weights is not None:
-            cumulative = [x.item() if hasattr(x, "item") else x for x in cum_weights]
+            cumulative = [exact(x) for x in cum_weights]
             weights = [high - low for low, high in zip([0, *cumulative], cumulative, strict=False)]
         row = [1] * len(population) if weights is None else [x.item() if hasattr(x, "item") else x for x in weights]
         if len(row) != len(population):

@@ -23,7 +23,7 @@ from exact.interception.patches import Patch, applied, bound_before, filled, nam
 from exact.interception.python_calls import random_patches
 from exact.interception.session import Coins, Session
 from exact.interception.uniforms import Uniform
-from exact.outcomes import ExhaustiveChooser, TooManyOutcomes
+from exact.outcomes import ExhaustiveChooser, TooManyOutcomes, UnhashableResult
 from rheo_core import InvalidInput
 
 _PYTHON_STATE, _NUMPY_STATE = random.getstate, np.random.get_state
@@ -84,8 +84,16 @@ class Interception:
         def run() -> Hashable:
             session.begin()
             before = _states()
+            Unsupported.last = None
             with self._caught(session, patches):
-                result = frozen(function(*args, **kwargs))
+                try:
+                    result = frozen(function(*args, **kwargs))
+                except Exception as error:
+                    if Unsupported.last not in (None, error):
+                        raise Unsupported.last from error
+                    raise
+            if Unsupported.last is not None:
+                raise Unsupported.last
             if _states() == before:
                 return result
             said = "a random state that moved"
@@ -163,12 +171,9 @@ def frozen(result: Any) -> Hashable:
         return frozen(numbers)
     if isinstance(result, float) and result != result:
         raise InvalidInput("result", "NaN", "numbers")
-    try:
-        hash(result)
-    except TypeError:
-        from exact.outcomes import UnhashableResult
-
-        raise UnhashableResult(f"result: got {result!r}, expected something hashable") from None
+    by: Any = type(result).__hash__
+    if by is None or (by is object.__hash__ and type(result).__module__ != "builtins"):
+        raise UnhashableResult(f"result: got {result!r}, expected something that is hashed by its value")
     return result  # type: ignore[no-any-return]
 
 

@@ -47,6 +47,9 @@ def followed(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
         name = f"get {getattr(getattr(func, '__self__', None), '__name__', '')}"
     operation = OPERATIONS.get(name)
     if operation is None:
+        if not holds_uniform((args, kwargs)):
+            with plain():
+                return func(*map(known, args), **{key: known(value) for key, value in kwargs.items()})
         raise Unsupported(name_of(func), "a tensor that holds a uniform", FOLLOWED)
     with plain():
         return operation(func, *args, **kwargs)
@@ -60,9 +63,10 @@ def name_of(func: Any) -> str:
     return f"Tensor.{name}" if getattr(func, "__objclass__", None) is not None else f"torch.{name}"
 
 
-def wrapped(known: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-    """A tensor from plain ones; the plain one itself where nothing in it is a uniform."""
-    if not bool((places >= 0).any()):
+def wrapped(known: torch.Tensor, places: torch.Tensor, keep: bool = False) -> torch.Tensor:
+    """A tensor from plain ones; the plain one itself where nothing in it is a uniform, unless it is to `keep` places:
+    a view of a tensor may come to hold uniforms later."""
+    if not keep and not bool((places >= 0).any()):
         return known
     known = known.detach()
     tensor: UniformTensor = torch.Tensor._make_subclass(UniformTensor, known)
@@ -85,6 +89,18 @@ def _stored(numbers: Sequence[Any], like: torch.Tensor) -> torch.Tensor:
         if isinstance(x, Uniform):
             _STORE.append(x)
     return torch.tensor(places, dtype=torch.long, device=like.device).reshape(like.shape)
+
+
+def holds_uniform(value: Any) -> bool:
+    """Whether a uniform stands in a value, in its tensors, or in its lists, tuples and dictionaries."""
+    if isinstance(value, UniformTensor):
+        with plain():
+            return bool((value.places >= 0).any())
+    if isinstance(value, list | tuple):
+        return any(map(holds_uniform, value))
+    if isinstance(value, dict):
+        return any(map(holds_uniform, value.values()))
+    return isinstance(value, Uniform)
 
 
 def lifted(value: Any) -> Any:
@@ -145,11 +161,13 @@ def become(tensor: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
 
 
 def promote(tensor: torch.Tensor) -> None:
-    """Let a plain tensor hold uniforms from now on; a view of another one cannot."""
+    """Let a plain tensor hold uniforms from now on; one that shares its numbers with other tensors cannot."""
     if isinstance(tensor, UniformTensor):
         return
-    if tensor._is_view() or type(tensor) is not torch.Tensor:
-        kind = "a view" if tensor._is_view() else f"a {type(tensor).__name__}"
+    owners = torch._C._storage_Use_Count(tensor.untyped_storage()._cdata)
+    shared = tensor._is_view() or owners > (3 if tensor.grad_fn is not None else 2)  # itself, and the handle just made
+    if shared or type(tensor) is not torch.Tensor:
+        kind = "a tensor that shares its numbers" if shared else f"a {type(tensor).__name__}"
         raise Unsupported(
             "a uniform written in place", f"{kind} of shape {tuple(tensor.shape)}", "a whole plain tensor"
         )

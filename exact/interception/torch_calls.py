@@ -100,7 +100,7 @@ _FOLLOWED = (
 def _draws_nothing(func: Any, args: Any, kwargs: dict[str, Any]) -> bool:
     """Whether a kernel that may be random draws nothing here: attention without dropout."""
     name = func.overloadpacket.__name__
-    if "attention" not in name:
+    if "attention" not in name and "sdp" not in name:
         return False
     names = [argument.name for argument in func._schema.arguments]
     given = dict(zip(names, args, strict=False)) | kwargs

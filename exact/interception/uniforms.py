@@ -267,7 +267,8 @@ class Uniform:
         return self._integer()
 
     def __ceil__(self) -> int:
-        return -math.floor(-self)
+        below: int = math.floor(-self)
+        return -below
 
     def __int__(self) -> int:
         return math.ceil(self) if self < 0 else self._integer()
@@ -320,8 +321,8 @@ class Uniform:
         return (self / other).__floor__()
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
+        if name.startswith("__") or not hasattr(float, name):
+            raise AttributeError(f"a uniform has no attribute {name!r}")
         return self._refused(f"`.{name}`")
 
     def item(self) -> Uniform:
@@ -330,6 +331,9 @@ class Uniform:
 
     def __repr__(self) -> str:
         return f"uniform {self.coin.number + 1}" + "".join(f" -> {step}" for step in self.steps)
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
 
     def _elementwise(self, name: str, other: Any) -> Any:
         """The same operation on a NumPy array, one by one; a tensor does its own, with this number on the right."""

@@ -4,8 +4,10 @@ import itertools
 import math
 import random
 from fractions import Fraction
+from typing import Any
 
 import pytest
+from scipy import stats
 
 import exact
 from exact.interception import Interception, Unsupported, current_chooser, torch_law
@@ -324,7 +326,7 @@ def test_a_scripted_function_that_draws_is_found_out():
     def scripted(x):
         return torch.rand_like(x)
 
-    with pytest.raises(Unsupported, match="was not seen"):
+    with pytest.raises(Unsupported, match=r"rand_like.*test_torch_calls"):
         torch_law(lambda: bool(scripted(P)[0] < 0.5))
 
 
@@ -413,3 +415,96 @@ def test_every_random_kernel_of_torch_is_caught_or_guarded():
                 seen += 1
                 assert function in _CAUGHT or _may_draw_inside(function), f"{owner}.{name} could draw unseen"
     assert seen > 30
+
+
+def test_views_made_before_do_not_miss_what_is_written():
+    def of_a_uniform():
+        coins = torch.rand(3)
+        known, view = coins.masked_fill(torch.tensor([True, True, True]), 0.0), coins[1:]
+        coins.mul_(2)
+        coins[0] = 1.0
+        first = coins[0]
+        coins[0] = torch.rand(())
+        return bool(view[0] < 1), bool(known.sum() == 0), bool(first < 0.25)
+
+    law = torch_law(of_a_uniform)
+    assert law == {
+        (a, True, b): Fraction(1, 2) * Fraction(1 if b else 3, 4) for a in (True, False) for b in (True, False)
+    }
+
+    def of_a_plain_tensor():
+        coins = torch.zeros(3)
+        view = coins[1]
+        coins[1] = torch.rand(())
+        return bool(view < 0.5)
+
+    with pytest.raises(Unsupported, match="shares its numbers"):
+        torch_law(of_a_plain_tensor)
+
+
+def test_uniforms_are_iterated_expanded_and_shown():
+    def program():
+        coins = torch.rand(2)
+        assert "uniforms" in f"{coins} {coins[0]!r}"
+        assert f"{coins[0].item():.3f}"
+        assert not hasattr(coins[0].item(), "shape")
+        shaped = torch.zeros(2, 2).expand_as(coins.expand(2, 2)).sum().item()
+        return [bool(coin < 0.5) for coin in coins], shaped, (coins.expand(2, 2) < 0.5).tolist()[1]
+
+    assert torch_law(program) == {
+        ((a, b), 0.0, (a, b)): Fraction(1, 4) for a, b in itertools.product([True, False], repeat=2)
+    }
+
+
+def test_code_that_swallows_exceptions_does_not_swallow_a_refusal():
+    def program():
+        try:
+            return torch.rand(2).sum().item() < 1
+        except Exception:
+            return False
+
+    def other():
+        try:
+            return torch.rand(2).sum().item() < 1
+        except Exception:
+            raise KeyError("mine") from None
+
+    for function in (program, other):
+        with pytest.raises(Unsupported, match=r"Tensor\.sum"):
+            torch_law(function)
+
+
+def test_a_result_that_is_hashed_by_identity_is_refused():
+    class Result:
+        pass
+
+    with pytest.raises(exact.UnhashableResult, match="by its value"):
+        torch_law(lambda: Result())
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+def test_real_draws_have_the_law(kind):
+    """The unmodified function on the real generator, against its exact law, and against a law that is wrong by 1/20."""
+
+    def function():
+        x = torch.multinomial(P, 1).item()
+        return x if torch.rand((), dtype=kind) < 0.5 else int(torch.rand((), dtype=kind) * 3)
+
+    torch.manual_seed(0)
+    n = 4000
+    counts: dict[Any, int] = {}
+    for _ in range(n):
+        result = function()
+        counts[result] = counts.get(result, 0) + 1
+    law: dict[Any, Fraction] = dict(torch_law(function))
+
+    def statistic(expected):
+        return sum((counts[x] - n * float(expected[x])) ** 2 / (n * float(expected[x])) for x in law)
+
+    threshold = stats.chi2.isf(1e-4, df=2)
+    assert statistic(law) < threshold
+    wrong = dict(law)
+    wrong[0], wrong[1] = law[0] - Fraction(1, 20), law[1] + Fraction(1, 20)
+    noncentrality = n * sum(float((law[x] - wrong[x]) ** 2 / wrong[x]) for x in law)
+    assert stats.ncx2.sf(threshold, 2, noncentrality) > 0.9999  # the power against this fault
+    assert statistic(wrong) > threshold
