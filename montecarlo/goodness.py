@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special, stats
+from scipy import special
 
 from rheo_core import InvalidInput
 
@@ -63,7 +63,7 @@ def fit(counts: ArrayLike, probabilities: ArrayLike, alarm: float, miss: float =
     if degrees and samples:
         chi_square = float(((merged_seen - expected) ** 2 / expected).sum())
         g = float(2 * special.xlogy(merged_seen, merged_seen / expected).sum())
-        p_value = float(max(stats.chi2.sf(chi_square, degrees), stats.chi2.sf(g, degrees)))
+        p_value = float(max(special.chdtrc(degrees, chi_square), special.chdtrc(degrees, g)))
     else:
         chi_square, g, p_value = 0.0, 0.0, 1.0
     impossible = int(seen[p == 0].sum())
@@ -141,23 +141,9 @@ def log_evidence(counts: ArrayLike, probabilities: ArrayLike) -> float:
     return float(special.logsumexp(ratio) - math.log(len(CONCENTRATIONS)))
 
 
-def power(samples: float, degrees: int, divergence: float, alarm: float) -> float:
-    """Probability that chi-square rejects at `alarm` when sum (P - p)^2 / p = `divergence` (noncentral chi-square)."""
-    if degrees < 1:
-        return 0.0
-    critical = stats.chi2.isf(alarm, degrees)
-    return float(stats.ncx2.sf(critical, degrees, samples * divergence)) if divergence > 0 else alarm
-
-
-def noncentrality_needed(degrees: int, alarm: float, miss: float) -> float:
-    """n * divergence at which chi-square misses with probability `miss`."""
-    critical = stats.chi2.isf(alarm, degrees)
-
-    def excess(noncentrality: float) -> float:
-        return float(stats.ncx2.cdf(critical, degrees, noncentrality)) - miss
-
-    top = 4.0 * (critical + 100)
-    return float(optimize.brentq(excess, 1e-9, top, xtol=1e-6))
+def noncentrality_needed(bar: float, degrees: int, miss: float) -> float:
+    """n * sum (P - p)^2 / p at which chi-square with `degrees` stays below `bar` with probability `miss`."""
+    return float(special.chndtrinc(bar, degrees, miss))
 
 
 def visible_variation(samples: int, degrees: int, alarm: float, miss: float) -> float:
@@ -167,14 +153,14 @@ def visible_variation(samples: int, degrees: int, alarm: float, miss: float) -> 
     """
     if samples == 0 or degrees < 1:
         return 1.0
-    return min(1.0, math.sqrt(noncentrality_needed(degrees, alarm, miss) / (4 * samples)))
+    return min(1.0, math.sqrt(noncentrality_needed(special.chdtri(degrees, alarm), degrees, miss) / (4 * samples)))
 
 
 def samples_needed(variation: float, degrees: int, alarm: float, miss: float) -> int:
     """Samples with which chi-square sees a total variation, whatever its direction, except with probability `miss`."""
     if not 0 < variation <= 1:
         raise InvalidInput("tv", variation, "a number in (0, 1]")
-    return math.ceil(noncentrality_needed(degrees, alarm, miss) / (4 * variation**2))
+    return math.ceil(noncentrality_needed(special.chdtri(degrees, alarm), degrees, miss) / (4 * variation**2))
 
 
 def divergence(law: ArrayLike, probabilities: ArrayLike) -> float:

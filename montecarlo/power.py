@@ -13,13 +13,20 @@ from dataclasses import dataclass
 from fractions import Fraction as F
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import special
 
 from exact import table1
 from exact.arithmetic import exact_law
 from exact.cycle_law import cycle_law, joint_law, target_law
 from montecarlo.audit_power import growth
-from montecarlo.goodness import CONCENTRATIONS, Floats, divergence, samples_needed, variation_radius
+from montecarlo.goodness import (
+    CONCENTRATIONS,
+    Floats,
+    divergence,
+    noncentrality_needed,
+    samples_needed,
+    variation_radius,
+)
 from rheo_core import InvalidInput, Method, TreeShape
 from rheo_core.rows import Pair, Prefix
 
@@ -45,16 +52,13 @@ def evidence_bar(degrees: int, alarm: float) -> float:
     """
     asked = math.log(len(CONCENTRATIONS) / alarm)
 
-    def chi_square(log_ratio: float) -> float:
-        ratio = math.exp(log_ratio)
-        return (1 + 1 / ratio) * (2 * asked + degrees * math.log1p(ratio))
-
-    return float(optimize.minimize_scalar(chi_square, bounds=(-7, 14), method="bounded").fun)
+    ratio = np.exp(np.linspace(-7, 14, 2000))
+    return float(((1 + 1 / ratio) * (2 * asked + degrees * np.log1p(ratio))).min())
 
 
 def critical(test: str, degrees: int, alarm: float) -> float:
     """The chi-square value from which a test ("chi-square" or "e-process") rejects."""
-    return float(stats.chi2.isf(alarm, degrees)) if test == "chi-square" else evidence_bar(degrees, alarm)
+    return float(special.chdtri(degrees, alarm)) if test == "chi-square" else evidence_bar(degrees, alarm)
 
 
 def power(test: str, samples: int, degrees: int, spread: float, alarm: float) -> float:
@@ -63,19 +67,14 @@ def power(test: str, samples: int, degrees: int, spread: float, alarm: float) ->
         return 0.0
     if math.isinf(spread):
         return 1.0
-    return float(stats.ncx2.sf(critical(test, degrees, alarm), degrees, samples * spread))
+    return 1 - float(special.chndtr(critical(test, degrees, alarm), degrees, samples * spread))
 
 
 def needed(test: str, degrees: int, spread: float, bars: Bars) -> float:
     """Samples with which a test rejects except with probability `miss`; inf where there is no loss to see."""
     if degrees < 1 or not spread > 0:
         return math.inf
-    bar = critical(test, degrees, bars.alarm)
-
-    def missing(noncentrality: float) -> float:
-        return float(stats.ncx2.cdf(bar, degrees, noncentrality)) - bars.miss
-
-    return float(optimize.brentq(missing, 1e-9, 4 * (bar + 100), xtol=1e-6)) / spread
+    return noncentrality_needed(critical(test, degrees, bars.alarm), degrees, bars.miss) / spread
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -78,13 +79,11 @@ class Record:
 
 
 def read(path: Path | str, tolerance: float = TOLERANCE, unused: set[str] | None = None) -> Iterator[Record]:
-    """The records of one file, in order. Names of fields that are not used are added to `unused`."""
+    """The records of one file ("-": standard input), in order. Names of fields not used are added to `unused`."""
     file = Path(path)
     count = 0
-    with _opened(file) as stream:
-        head = stream.read(2)
-        stream.seek(0)
-        records = _read_npz(stream, file.name) if head == b"PK" else _read_lines(stream, file.name)
+    with _opened(file) as (stream, is_npz):
+        records = _read_npz(stream, file.name) if is_npz else _read_lines(stream, file.name)
         for where, fields in records:
             count += 1
             yield _record(where, fields, tolerance, unused if unused is not None else set())
@@ -93,25 +92,21 @@ def read(path: Path | str, tolerance: float = TOLERANCE, unused: set[str] | None
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[IO[bytes]]:
-    """The file, through gzip where its first bytes say so; what cannot be read is refused in one line."""
+def _opened(file: Path) -> Iterator[tuple[IO[bytes], bool]]:
+    """(the file, whether it is npz), through gzip where its first bytes say so; else refused in one line."""
     try:
-        with file.open("rb") as raw:
-            zipped = raw.read(2) == b"\x1f\x8b"
-            raw.seek(0)
-            if not zipped:
-                yield raw
-                return
-            with gzip.open(raw) as stream:
-                if stream.read(2) != b"PK":
-                    stream.seek(0)
-                    yield stream  # type: ignore[misc]
-                    return
-                stream.seek(0)
-                with tempfile.TemporaryFile() as unpacked:  # its members are read side by side
-                    shutil.copyfileobj(stream, unpacked)
-                    unpacked.seek(0)
-                    yield unpacked
+        with ExitStack() as stack:
+            stream: Any = sys.stdin.buffer if str(file) == "-" else stack.enter_context(file.open("rb"))
+            zipped = stream.peek(2)[:2] == b"\x1f\x8b"
+            if zipped:
+                stream = stack.enter_context(gzip.open(stream))
+            is_npz = stream.peek(2)[:2] == b"PK"
+            if is_npz and (zipped or not stream.seekable()):  # its members are read side by side
+                unpacked = stack.enter_context(tempfile.TemporaryFile())
+                shutil.copyfileobj(stream, unpacked)
+                unpacked.seek(0)
+                stream = unpacked
+            yield stream, is_npz
     except InvalidInput:
         raise
     except (OSError, EOFError) as error:

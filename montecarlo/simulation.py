@@ -8,12 +8,11 @@ probability at most `alarm`: half of it is shared among the e-processes, half am
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from itertools import islice
 
+from exact.executors import in_order
 from montecarlo.checks import INNER, Suite, Tally
 from montecarlo.goodness import Fit, fit, log_evidence
 from montecarlo.pairs import Ints
@@ -21,7 +20,6 @@ from montecarlo.simulator import batches
 
 ALARM = 1e-6
 MISS = 0.01
-UNDER_WAY = 8
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ def simulate(
     bars = Bars(alarm, len(suite.laws))
     tally: Tally | None = None
     stopped = False
-    for part in tallies(count or suite.count, batches(cycles, suite.batch()), executor):
+    for part in in_order(count or suite.count, batches(cycles, suite.batch()), executor):
         if tally is None:
             tally = part
         else:
@@ -107,22 +105,6 @@ def simulate(
             break
     assert tally is not None
     return _outcome(suite, tally, bars, stopped)
-
-
-def tallies(count: Callable[[Ints], Tally], work: Iterable[Ints], executor: Executor | None) -> Iterator[Tally]:
-    """Counts of each batch in order; with an executor a few are under way at a time."""
-    if executor is None:
-        yield from map(count, work)
-        return
-    rest = iter(work)
-    running = deque(executor.submit(count, runs) for runs in islice(rest, UNDER_WAY))
-    try:
-        while running:
-            yield running.popleft().result()
-            running.extend(executor.submit(count, runs) for runs in islice(rest, 1))
-    finally:
-        for future in running:
-            future.cancel()
 
 
 def _outcome(suite: Suite, tally: Tally, bars: Bars, stopped: bool) -> Outcome:

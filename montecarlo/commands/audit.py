@@ -20,6 +20,7 @@ from montecarlo.commands import sources
 from montecarlo.commands.simulate import plain
 from montecarlo.recording import TOLERANCE, Record, read
 from rheo_core import InvalidInput
+from rheo_core.errors import check_count
 
 SCOPE = (
     "these tokens; it trusts the recorded rows (a wrong row that was also recorded is invisible) and looks at what the "
@@ -28,22 +29,26 @@ SCOPE = (
 
 
 def command(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="JSON lines or npz, gzipped or not.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="JSON lines or npz, gzipped or not; - for standard input.")
+    ],
     false_alarm: sources.Alarm = ALARM,
     top: Annotated[int, typer.Option("--top", help="K of the draft's top-K.")] = TOP,
     tolerance: Annotated[float, typer.Option("--tolerance", help="How far a row's sum may be from 1.")] = TOLERANCE,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     save: options.Save = None,
+    plot: options.Plot = None,
 ) -> int:
     """Audit recorded runs of any engine (format: docs/recording.md). Exit code: 1 evidence of loss, 0 none seen.
 
     All files together are one run. The evidence is valid whenever it is looked at.
     """
-    if top < 1:
-        raise InvalidInput("top", top, "an int of at least 1")
+    check_count("top", top, 1)
     if not 0 <= tolerance < 1:
         raise InvalidInput("tolerance", tolerance, "a number in [0, 1)")
+    if plot is not None:
+        options.need("plot", "matplotlib")
     unused: set[str] = set()
     running = Audit(false_alarm, seed)
     columns = (SpinnerColumn(), TextColumn("{task.completed} tokens"))
@@ -56,6 +61,10 @@ def command(
     found = running.report(unused)
     if not as_json:
         report(found)
+    if plot is not None:
+        from montecarlo.plots import draw_report
+
+        draw_report(found, plot)
     options.deliver(document(found, files), as_json, save)
     return options.LOSSY if found.evidence_of_loss else options.LOSSLESS
 

@@ -13,6 +13,7 @@ from rich.table import Table
 from exact.commands import options
 from exact.plugins import load_method
 from exact.rows_file import Rows
+from montecarlo.commands import sources
 from montecarlo.power import WITNESSES, Bars, MethodPower, Plan, Witness, best_witness, plans
 from montecarlo.simulation import ALARM, MISS
 from rheo_core import DEFAULT_SUPPORT, Method
@@ -28,7 +29,7 @@ def command(
     tv: Annotated[float | None, typer.Option("--tv", help="Total variation: how many samples show it?")] = None,
     samples: Samples = None,
     cells: Annotated[int, typer.Option("--cells", help="Cells that the samples fall into, e.g. V.")] = 1000,
-    rows: options.RowsPath = None,
+    rows: sources.RowsFile = None,
     width: options.Width = 3,
     depth: options.Depth = 2,
     budget: options.Budget = 4,

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -17,12 +14,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from exact.commands import options
+from exact.executors import pack, processes, unpack
 from montecarlo.checks import Suite, Tally
 from montecarlo.commands import sources
 from montecarlo.commands.sources import Job, sources_of
 from montecarlo.pairs import Dials, Ints
 from montecarlo.simulation import ALARM, MISS, Bars, Outcome, simulate
 from rheo_core import DEFAULT_SUPPORT, InvalidInput
+from rheo_core.errors import check_count
 
 SCOPE = "these models and this shape; ideal coins; statistical"
 
@@ -32,7 +31,7 @@ def command(
     method: options.Methods = None,
     cycles: Annotated[int, typer.Option("--cycles", help="Cycles to run at most.")] = 10_000,
     tokens: Annotated[int, typer.Option("--tokens", help="Tokens whose joint law is checked.")] = 3,
-    rows: options.RowsPath = None,
+    rows: sources.RowsFile = None,
     real: sources.Real = False,
     pair: sources.PairSpec = None,
     vocabulary: sources.Vocabulary = 1000,
@@ -51,15 +50,19 @@ def command(
     workers: options.Workers = 1,
     as_json: options.AsJson = False,
     save: options.Save = None,
+    plot: options.Plot = None,
 ) -> int:
     """Simulate methods and test every claim of losslessness. Exit code: 1 a claim is broken, 0 no sign of it.
 
     Without --rows, --real or --pair the models are synthetic, set by the dials.
     """
     chosen = [*(names or []), *(method or [])] or ["rheo"]
-    check_counts(cycles=cycles, tokens=tokens, workers=workers)
+    check_count("cycles", cycles, 1)
+    check_count("tokens", tokens, 1)
     if not 0 < false_alarm < 1:
         raise InvalidInput("false-alarm", false_alarm, "a number between 0 and 1")
+    if plot is not None:
+        options.need("plot", "matplotlib")
     shape = options.shape_of(width, depth, budget)
     dials = Dials(vocabulary, overlap, peak, ties, support, states, seed)
     found = sources_of(rows, real, pair, dials, temperature, support)
@@ -71,59 +74,41 @@ def command(
         results.append((job, outcome))
         if not as_json:
             report(job, outcome)
+    if plot is not None:
+        from montecarlo.plots import draw_outcomes
+
+        draw_outcomes([(f"{job.method}, {job.source.name}", outcome) for job, outcome in results], plot)
     options.deliver({"command": "simulate", "results": [document(*result) for result in results]}, as_json, save)
     refuted = any(outcome.evidence_of_loss or outcome.broken for _, outcome in results)
     return options.LOSSY if refuted else options.LOSSLESS
 
 
-def check_counts(**counts: int) -> None:
-    """Raise unless every count is at least 1."""
-    for name, count in counts.items():
-        if count < 1:
-            raise InvalidInput(name, count, "an int of at least 1")
-
-
 def run(job: Job, suite: Suite, cycles: int, alarm: float, workers: int, show: bool) -> Outcome:
-    """Run one job with a progress bar on stderr, in as many processes as asked for."""
+    """Run one job with a progress bar on stderr, in as many processes as asked for (0: one a processor)."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     quiet = not show or not options.err.is_terminal
-    with Progress(*columns, console=options.err, transient=True, disable=quiet) as progress, pool(job, workers) as made:
+    bar = Progress(*columns, console=options.err, transient=True, disable=quiet)
+    with bar as progress, processes(workers) as executor:
         task = progress.add_task(escape(f"{job.method} on {job.source.name}"), total=cycles)
         return simulate(
             suite,
             cycles,
             alarm=alarm,
-            executor=made,
-            count=None if made is None else _count,
+            executor=executor,
+            count=None if executor is None else partial(_count, pack(job)),
             progress=lambda done: progress.update(task, completed=done),
         )
 
 
-@contextmanager
-def pool(job: Job, workers: int) -> Iterator[Executor | None]:
-    """A pool of processes that have built the suite; None for one worker."""
-    if workers == 1:
-        yield None
-        return
-    with ProcessPoolExecutor(min(workers, os.cpu_count() or 1), initializer=_build, initargs=(job,)) as executor:
-        try:
-            yield executor
-        except BaseException:
-            executor.shutdown(wait=False, cancel_futures=True)
-            raise
+_suites: dict[bytes, Suite] = {}
 
 
-_suite: Suite | None = None
-
-
-def _build(job: Job) -> None:
-    global _suite
-    _suite = job.build()
-
-
-def _count(runs: Ints) -> Tally:
-    assert _suite is not None
-    return _suite.count(runs)
+def _count(packed: bytes, runs: Ints) -> Tally:
+    """Counts of a packed job, built once in each process."""
+    if packed not in _suites:
+        _suites.clear()
+        _suites[packed] = unpack(packed).build()
+    return _suites[packed].count(runs)
 
 
 def report(job: Job, outcome: Outcome) -> None:

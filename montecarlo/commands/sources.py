@@ -19,6 +19,7 @@ from montecarlo.pairs import CallablePair, Dials, TablePair, rows_pair, syntheti
 from montecarlo.uniforms import Uniforms
 from rheo_core import InvalidInput, Method, TreeShape
 
+RowsFile = Annotated[Path | None, typer.Option("--rows", help="Rows file (JSON).", show_default=False)]
 Vocabulary = Annotated[int, typer.Option("--vocabulary", help="V of the synthetic pair.")]
 Overlap = Annotated[float, typer.Option("--overlap", help="Draft quality: mean of sum min(p, q), in (0, 1].")]
 Peak = Annotated[float, typer.Option("--peak", help="Peakedness: exponent of the power law; 0 is flat.")]

@@ -130,6 +130,7 @@ def test_audit_writes_one_document(capsys, recorded):
         (["power", "--tv", "0"], "tv: got 0"),
         (["power", "--samples", "-1"], "samples: got -1"),
         (["power", "--cells", "1", "--tv", "0.1"], "cells: got 1"),
+        (["simulate", "rheo", "--workers", "-1"], "workers: got -1"),
         (["power", "--miss", "0"], "miss: got 0"),
         (["simulate", "rheo", "--nonsense"], "No such option"),
     ],
@@ -140,6 +141,26 @@ def test_bad_input_is_one_line_and_exit_code_2(capsys, arguments, message):
     assert message in captured.err
     assert captured.err.count("\n") == 1
     assert captured.out == ""
+
+
+def test_audit_reads_standard_input(recorded):
+    content = (recorded / "bad.jsonl.gz").read_bytes()
+    code = "from montecarlo.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, "audit", "-"], input=content, capture_output=True, check=False)
+    assert done.returncode == 1
+    assert b"EVIDENCE OF LOSS" in done.stdout
+
+
+def test_plots_are_drawn_or_refused_in_one_line(capsys, recorded):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra `plot`)")
+    assert rheo_montecarlo("audit", recorded / "bad.jsonl.gz", "--plot", recorded / "audit.png") == 1
+    arguments = ["simulate", "rheo", "top-k", "--cycles", 200, *FAST]
+    assert rheo_montecarlo(*arguments, "--plot", recorded / "simulate.svg") == 0
+    assert (recorded / "audit.png").stat().st_size > 5000
+    assert (recorded / "simulate.svg").stat().st_size > 5000
+    capsys.readouterr()
+    assert rheo_montecarlo(*arguments, "--plot", recorded / "absent" / "simulate.svg") == 2
+    assert "plot: got" in capsys.readouterr().err
 
 
 def test_an_interrupt_exits_130(monkeypatch):
