@@ -210,8 +210,3 @@ Corollary rheo_sampling_lossless (R : realFieldType) (T : eqType) (vocab : seq T
 Proof.
 move=> uV pl ql sl wV wn; apply: lossless_text => //; exact: rheo_assumptions.
 Qed.
-
-Print Assumptions lossless_cycle.
-Print Assumptions lossless_cycles.
-Print Assumptions lossless_text.
-Print Assumptions rheo_sampling_lossless.

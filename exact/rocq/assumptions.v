@@ -1,0 +1,39 @@
+(* What the main statements rest on: nothing but Coq itself. Not part of the library:
+   `make check` compiles this file and reads what it prints. *)
+From Rheo Require Import laws programs pool tree growth classes lemma7 verification cycle theorem.
+From Rheo Require Import rationals execution counterexamples.
+
+(* One layer *)
+Print Assumptions emission_law.
+Print Assumptions reject_output.
+Print Assumptions local_ranking.
+(* The tree *)
+Print Assumptions child_score_le.
+Print Assumptions kept_closed.
+Print Assumptions kept_size.
+Print Assumptions growth_is_pruning.
+Print Assumptions growth_law.
+Print Assumptions layered_assignment.
+(* Classes *)
+Print Assumptions next_slot.
+Print Assumptions topological_invariance.
+Print Assumptions deterministic_consistency.
+Print Assumptions stochastic_fidelity.
+Print Assumptions class_probability.
+Print Assumptions other_classes.
+Print Assumptions class_cylinder.
+(* Theorem 6 *)
+Print Assumptions grow_lossless.
+Print Assumptions cycle_lossless.
+Print Assumptions lossless_cycle.
+Print Assumptions lossless_cycles.
+Print Assumptions lossless_text.
+Print Assumptions rheo_assumptions.
+Print Assumptions rheo_sampling_lossless.
+(* What runs *)
+Print Assumptions Qc_realFieldType.
+Print Assumptions mean_text_law.
+Print Assumptions raw_proxy_lossy.
+Print Assumptions low_proxy_lossy.
+Print Assumptions adhoc_proxy_lossy.
+Print Assumptions token_tie_lossy.
