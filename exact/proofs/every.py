@@ -232,16 +232,23 @@ def decide(claim: Claim, statement: Relational, problems: Sequence[Problem]) -> 
             held = _witness(each, _point(_plain_model(solver, unknowns), unknowns), "all assumptions hold")
         for gaps in each.cases.each(*(partial(tally.difference, rows) for rows in each.forms)):
             gap = next((gap for gap in gaps if non_negative(gap)), gaps[0])  # one number in several forms: the plainest
-            number = _term(gap.num if isinstance(gap, Symbolic) else gap, unknowns)
+            number = _term(_numerator(gap), unknowns)
             solver.push()
+            solver.add(*(_term(_numerator(order), unknowns) >= 0 for order in each.cases.taken))
             solver.add(number != 0 if tally.equality else number < 0)
             queries, answer = queries + 1, solver.check()
             if answer == z3.sat:
                 found = _checked(claim, statement, each, _point(_plain_model(solver, unknowns), unknowns))
-                return Decision("refuted" if found else "unknown", queries, held, found)
+                if found is not None:
+                    return Decision("refuted", queries, held, found)
             verdict = verdict if answer == z3.unsat else "unknown"
             solver.pop()
     return Decision(verdict, queries, held, None)
+
+
+def _numerator(number: Any) -> Any:
+    """Of one sign with the number: denominators are positive."""
+    return number.num if isinstance(number, Symbolic) else number
 
 
 def _plain_model(solver: Any, unknowns: Sequence[Any]) -> Any:

@@ -39,6 +39,7 @@ class Cases(Order):
 
     def __init__(self) -> None:
         self.script: list[bool] = []
+        self.taken: list[Any] = []  # for each split of the case at hand, a number that is >= 0 there
         self.used = 0
         self.splits = 0
 
@@ -57,13 +58,16 @@ class Cases(Order):
         self.splits += 1
         if self.used == len(self.script):
             self.script.append(True)
+        less = self.script[self.used]
         self.used += 1
-        return self.script[self.used - 1]
+        self.taken[self.used - 1 :] = [other - one if less else one - other]
+        return less
 
     def each(self, *values: Callable[[], Any]) -> Iterator[list[Any]]:
         """The values in every case, all of them in one case at a time."""
         self.script.clear()
         while True:
+            self.taken.clear()
             found = []
             for value in values:
                 self.used = 0

@@ -236,8 +236,9 @@ def ranked(
     """The rank that rheo_core's `expand` gives a slot on scores (a row ends with its proxy); None if absent."""
 
     def row(prefix: tuple[int, ...]) -> UnknownRow:
-        score = row_of(list(rows[prefix][:-1]))
-        proxy.of[id(score)] = rows[prefix][-1]
+        known = rows.get(prefix, rows[()])  # not known: below a token without mass, where every score is 0
+        score = row_of(list(known[:-1]))
+        proxy.of[id(score)] = known[-1]
         return UnknownRow(score, lambda v: score[v] > 0)
 
     proxy = AnyProxy()
