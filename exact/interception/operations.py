@@ -13,6 +13,8 @@ from typing import Any
 import torch
 
 from exact.interception.errors import Unsupported
+from exact.interception.moves import iterated, moved
+from exact.interception.selection import arg_best, argsort, best_with_value, sort, top
 from exact.interception.tensors import (
     UniformTensor,
     become,
@@ -101,22 +103,6 @@ def _least(x: Any, y: Any) -> Any:
 maximum, minimum = _binary(_greatest), _binary(_least)
 
 
-def _moved(func: Any, *args: Any, **kwargs: Any) -> Any:
-    """A function that only moves numbers: done by torch on the known numbers and on the places alike."""
-    source, *rest = args
-    values = func(known(source), *map(known, rest), **kwargs)
-    if not isinstance(source, UniformTensor):
-        return values
-    where = func(source.places, *map(known, rest), **kwargs)
-    if isinstance(values, torch.Tensor):
-        return wrapped(values, where, keep=True)
-    return tuple(wrapped(v, w, keep=True) for v, w in zip(values, where, strict=True))
-
-
-def _iterated(func: Any, a: Any) -> Any:
-    return iter(_moved(torch.unbind, a))
-
-
 def _joined(func: Any, tensors: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
     tensors = [lifted(x) for x in tensors]
     return wrapped(
@@ -162,8 +148,8 @@ def _fill(func: Any, target: Any, value: Any) -> Any:
 
 def _to(func: Any, a: Any, *args: Any, **kwargs: Any) -> Any:
     target = func(known(a), *args, **kwargs)
-    moved = wrapped(known(a).to(target.device), places(a).to(target.device))
-    return converted(moved if target.dtype != a.dtype or target.device != a.device else a, target.dtype)
+    there = wrapped(known(a).to(target.device), places(a).to(target.device))
+    return converted(there if target.dtype != a.dtype or target.device != a.device else a, target.dtype)
 
 
 def _type_as(func: Any, a: Any, other: Any) -> Any:
@@ -189,75 +175,6 @@ def _array(func: Any, a: Any, dtype: Any = None, **kwargs: Any) -> Any:
     array[:] = cells(a)
     array = array.reshape(tuple(a.shape))
     return array if dtype is None else array.astype(dtype)
-
-
-def _rows(a: Any, dim: int) -> list[list[Any]]:
-    last = wrapped(known(a).movedim(dim, -1), places(a).movedim(dim, -1))
-    numbers, width = cells(last), last.shape[-1]
-    return [numbers[i : i + width] for i in range(0, len(numbers), width)]
-
-
-def _best(func: Any, a: Any, dim: int, count: int, largest: bool) -> torch.Tensor:
-    """Positions [.., count, ..] of the largest or smallest numbers along a dimension, best first."""
-    from exact.interception.replay import current
-
-    native = _known_best(known(a).nan_to_num(), dim, count, largest).movedim(dim, -1)
-    found: list[int] = []
-    for row, ties in zip(_rows(a, dim), native.reshape(-1, count).tolist(), strict=True):
-        noisy = any(isinstance(x, Uniform) for x in row)
-        found += current().race(name_of(func), row, count, largest) if noisy else ties
-    return torch.tensor(found, dtype=torch.long, device=native.device).reshape(native.shape).movedim(-1, dim)
-
-
-def _known_best(a: torch.Tensor, dim: int, count: int, largest: bool) -> torch.Tensor:
-    """The same where nothing is a uniform, by the function whose ties torch would settle so."""
-    if count == 1:
-        return (torch.argmax if largest else torch.argmin)(a, dim=dim, keepdim=True)
-    if count == a.shape[dim]:
-        return torch.sort(a, dim=dim, descending=largest, stable=True).indices
-    return torch.topk(a, count, dim=dim, largest=largest).indices
-
-
-def _arg_best(largest: bool) -> Operation:
-    def run(func: Any, a: Any, dim: int | None = None, keepdim: bool = False) -> Any:
-        if dim is None:
-            return _best(func, _moved(torch.flatten, a), 0, 1, largest)[0]
-        best = _best(func, a, dim, 1, largest)
-        return best if keepdim else best.squeeze(dim)
-
-    return run
-
-
-def _best_with_value(largest: bool) -> Operation:
-    kind = torch.return_types.max if largest else torch.return_types.min
-
-    def run(func: Any, a: Any, dim: Any = None, keepdim: bool = False) -> Any:
-        if isinstance(dim, torch.Tensor):
-            return (maximum if largest else minimum)(func, a, dim)
-        if dim is None:
-            flat = _moved(torch.flatten, a)
-            return _moved(operator.getitem, flat, _best(func, flat, 0, 1, largest)[0])
-        best = _best(func, a, dim, 1, largest)
-        values = _moved(torch.gather, a, dim, best)
-        if keepdim:
-            return kind((values, best))
-        return kind((_moved(torch.squeeze, values, dim), best.squeeze(dim)))
-
-    return run
-
-
-def _top(func: Any, a: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
-    best = _best(func, a, dim, k, largest)
-    return torch.return_types.topk((_moved(torch.gather, a, dim, best), best))
-
-
-def _sort(func: Any, a: Any, dim: int = -1, descending: bool = False, stable: Any = None) -> Any:
-    order = _best(func, a, dim, a.shape[dim], descending)
-    return torch.return_types.sort((_moved(torch.gather, a, dim, order), order))
-
-
-def _argsort(func: Any, a: Any, dim: int = -1, descending: bool = False, stable: Any = None) -> Any:
-    return _best(func, a, dim, a.shape[dim], descending)
 
 
 def _searched(
@@ -316,7 +233,7 @@ def _tensor(func: Any, data: Any, *, dtype: Any = None, device: Any = None, **kw
     import numpy as np
 
     if isinstance(data, torch.Tensor):
-        return converted(_moved(torch.clone, data), dtype or data.dtype)
+        return converted(moved(torch.clone, data), dtype or data.dtype)
     array = np.array(data, dtype=object)
     like = torch.empty(array.shape, dtype=dtype or torch.get_default_dtype(), device=device)
     return from_cells([x.item() if isinstance(x, torch.Tensor) else x for x in array.flatten().tolist()], like)
@@ -366,8 +283,8 @@ OPERATIONS: dict[str, Operation] = {
     **dict.fromkeys(("clamp", "clip"), _clamp),
     "clamp_min": maximum,
     "clamp_max": minimum,
-    **dict.fromkeys(_MOVES, _moved),
-    **dict.fromkeys(("get data", "get T", "get mT", "get H", "get mH"), _moved),
+    **dict.fromkeys(_MOVES, moved),
+    **dict.fromkeys(("get data", "get T", "get mT", "get H", "get mH"), moved),
     **dict.fromkeys(("cat", "concat", "concatenate", "stack", "hstack", "vstack"), _joined),
     "where": _tensor_where,
     "masked_fill": _masked_fill,
@@ -376,17 +293,17 @@ OPERATIONS: dict[str, Operation] = {
     "fill_": _fill,
     **dict.fromkeys(("to", "float", "double", "half", "bfloat16", "long", "int", "short", "bool", "type"), _to),
     "type_as": _type_as,
-    "__iter__": _iterated,
+    "__iter__": iterated,
     "item": _item,
     "tolist": _list,
     **dict.fromkeys(("numpy", "__array__"), _array),
-    "argmax": _arg_best(True),
-    "argmin": _arg_best(False),
-    "max": _best_with_value(True),
-    "min": _best_with_value(False),
-    "topk": _top,
-    "sort": _sort,
-    "argsort": _argsort,
+    "argmax": arg_best(True),
+    "argmin": arg_best(False),
+    "max": best_with_value(True, maximum),
+    "min": best_with_value(False, minimum),
+    "topk": top,
+    "sort": sort,
+    "argsort": argsort,
     "searchsorted": _searched,
     "bucketize": _bucketize,
     "__bool__": _truth,

@@ -283,7 +283,7 @@ def _gumbel_softmax(
     if not hard:
         raise Unsupported("F.gumbel_softmax(hard=False)", "a soft sample", "hard=True")
     from exact.interception.maps import exponential
-    from exact.interception.uniforms import number
+    from exact.interception.numbers import number
 
     last = logits.detach().movedim(dim, -1)
     onehot = torch.zeros_like(last)

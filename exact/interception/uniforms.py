@@ -11,8 +11,9 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from exact.arithmetic import ONE, ZERO, exact
-from exact.interception.errors import Unsupported, invalid
+from exact.interception.errors import Unsupported
 from exact.interception.maps import Affine, AtLeast, AtMost, Edge, Exp, Floor, Log, Reciprocal, Step
+from exact.interception.numbers import number
 
 Branch = Callable[[Hashable, Callable[[], Sequence[Any]]], int]
 FOLLOWED = "comparisons with numbers, + - * / with numbers, log, exp, min, max, floor, int, or a draw by argmax"
@@ -369,22 +370,6 @@ _NUMPY_ASKS = [
 ]  # fmt: skip
 for _name in _NUMPY_ASKS:  # NumPy looks these up on the objects of an array, and would not say where it failed
     setattr(Uniform, _name, _refused_by_name(f"{_name}"))
-
-
-def number(value: Any, operation: str) -> Any:
-    """The exact value of a known number; infinities stay floats; NaN and what is no number raise."""
-    if isinstance(value, float):
-        if value != value:
-            raise invalid(operation, value, "a number that is not NaN")
-        return value if math.isinf(value) else exact(value)
-    if hasattr(value, "item") and not isinstance(value, Uniform):
-        return (
-            number(value.item(), operation) if getattr(value, "size", 1) == 1 or callable(value.size) else exact(value)
-        )
-    try:
-        return exact(value)
-    except ValueError:
-        raise Unsupported(operation, value, "a number beside a uniform") from None
 
 
 def _affine(x: Uniform, a: Any, b: Any) -> Any:
