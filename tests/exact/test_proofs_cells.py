@@ -138,6 +138,7 @@ def test_a_refutation_is_a_pool_whose_tokens_fall_in_q():
     claim = Claim("emits q~", "none", LOSSLESS.control, LOSSLESS.statement, over="w")
     (found,) = pools.prove_pools([claim], limit=3)
     assert found.verdict == "refuted"
+    assert found.witness is not None
     case = found.witness.case
     assert list(case["q~"])[case["m"] :] == sorted(case["q~"][case["m"] :], reverse=True)
     rows = enumerated.rows(case["p"], case["q~"], case["m"]).at("w", case["w"])

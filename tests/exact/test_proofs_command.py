@@ -11,7 +11,7 @@ import pytest
 from exact.cli import app
 from exact.commands import options
 from exact.commands import prove as command
-from exact.proofs import pools, suite
+from exact.proofs import pools, suite, survival
 from exact.proofs.claims import EQUATION_18, POOL_CLAIMS, RHEO_OVER_RRSW, RRSW_CLAIMS
 from exact.proofs.proof import Control, Proof, Witness
 
@@ -110,7 +110,7 @@ def test_the_base_install_never_imports_the_heavy_libraries():
 
 def test_a_small_run_end_to_end(capsys, monkeypatch):
     """Every kind of line but the long ones, through the command, in two processes."""
-    monkeypatch.setattr(suite.survival, "MAX_VOCABULARY", 3)
+    monkeypatch.setattr(survival, "MAX_VOCABULARY", 3)
     code, out, _ = rheo_exact(capsys, "prove", "--max-vocabulary", 3, "--workers", 2, "--json")
     results = json.loads(out)["results"]
     assert code == 0

@@ -125,6 +125,7 @@ def test_rheo_does_not_always_dominate():
     found = dominance.refute_dominance()
     assert found.as_expected
     assert found.verdict == "refuted"
+    assert found.witness is not None
     case = found.witness.case
     assert (case["V"], case["m"], case["n"]) == (4, 1, 3)
     assert case["q"] == [F(1, 4)] * 4

@@ -3,13 +3,16 @@
 import random
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import pytest
 import z3
 
 from exact.proofs import growth, ranking, survival
 from exact.proofs.forks import Forks, Linear
+from exact.proofs.symbolic import row_of
 from rheo_core import proxies
+from rheo_core.drafting import grown
 
 pytestmark = pytest.mark.exact
 
@@ -32,6 +35,7 @@ def test_wrong_proxies_are_refuted_with_a_law(proxy):
     """The witness is a law on which rheo_core's own pool, in rationals, ranks the slot by its token."""
     found = survival.prove_depth_one("wrong", proxy, 4, "refuted")
     assert found.as_expected
+    assert found.witness is not None
     case = found.witness.case
     q, m = case["q"], case["m"]
     assert sum(q) == 1
@@ -45,7 +49,7 @@ def test_wrong_proxies_are_refuted_with_a_law(proxy):
 
 
 def numbers(q):
-    return survival.row_of(list(q))
+    return row_of(list(q))
 
 
 def test_table_1_at_depth_one():
@@ -91,9 +95,17 @@ def test_the_ranking_formula_is_expand(size, width, depth):
     assert present > 10
 
 
+def test_the_ranking_formula_with_ties_from_right_to_left_is_not_expand(monkeypatch):
+    """A planted fault in the step by hand: the comparison above sees it."""
+    monkeypatch.setattr(ranking.World, "_placed_first", lambda self, one, other: z3.BoolVal(one > other))
+    with pytest.raises(AssertionError):
+        test_the_ranking_formula_is_expand(3, 3, 2)
+
+
 def random_world(draw, size, width, depth, m):
     """Rows by prefix and a token of positive mass for every parent, from the root down."""
-    rows, draws = {}, {}
+    rows: dict[tuple[int, ...], list[Fraction]] = {}
+    draws: dict[tuple[int, ...], int] = {}
     plan = ranking.World(ranking.Rows(size, m), width, depth, draws)
     for parent in (path for d in range(depth) for path in [*plan.level(d)]):
         row = rows.setdefault(plan.tokens(parent), row_of_powers(draw, size, m))
@@ -119,7 +131,7 @@ def substitution(world, rows):
 class Model:
     """Values for every unknown."""
 
-    pairs: list
+    pairs: list[tuple[Any, Any]]
 
     def value(self, term):
         return z3.simplify(z3.substitute(term, *self.pairs))
@@ -165,13 +177,13 @@ def test_growth_that_runs_out_of_time_is_unknown():
 
 
 def test_growth_finds_a_wrong_construction(monkeypatch):
-    """A planted fault: siblings ranked from right to left on equal scores."""
+    """A planted fault: the layered tree loses its last node."""
 
-    def mirrored(drafter, prefix, shape, chooser):
-        tree = growth.grown(drafter, prefix, shape, chooser)
+    def short(drafter, prefix, shape, chooser):
+        tree = grown(drafter, prefix, shape, chooser)
         return tree.first(len(tree) - 1)
 
-    monkeypatch.setattr(growth, "expand", mirrored)
+    monkeypatch.setattr(growth, "expand", short)
     found = growth.prove_growth(2, 2, 1, zeros=False, seconds=60)
     assert found.verdict == "unknown"
     assert "differ" in found.method
