@@ -63,7 +63,7 @@ class Counterexample:
         >>> half = (Fraction(1, 2), Fraction(1, 2))
         >>> found = Counterexample({(): half}, {(): half}, TreeShape(1, 1, 1), 0, (0,), Fraction(1), Fraction(1, 2))
         >>> print(found.to_pytest("rheo-raw").splitlines()[-1].strip())
-        assert certificate.lossless, certificate.counterexample
+        assert certificate.lossless, str(certificate.counterexample)
         """
         found_at = self.source if rule is None else rule
         if not found_at:
@@ -96,7 +96,7 @@ class Counterexample:
             f"def test_{_identifier(name)}_is_lossless_here():",
             *_rule(found_at, self.lead),
             f"    certificate = certify({', '.join(arguments)})",
-            "    assert certificate.lossless, certificate.counterexample",
+            "    assert certificate.lossless, str(certificate.counterexample)",
         ]
         return "\n".join(lines) + "\n"
 

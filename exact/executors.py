@@ -12,7 +12,7 @@ import pickle
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
@@ -50,7 +50,7 @@ def in_order(
     executor: Executor | None = None,
     *,
     window: int | None = None,
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     """`function(job)` for each job, in the order of the jobs; jobs are taken only as they are needed.
 
     `window` is the number of batches under way at once (None: twice the number of processors). Closing the iterator

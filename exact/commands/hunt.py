@@ -20,7 +20,7 @@ from exact.commands import options
 from exact.counterexample import Counterexample, Table
 from exact.document import key, number
 from exact.hunting import Search, search
-from exact.hunting.gap import OPTIMUM, Gap, widest_gap
+from exact.hunting.gap import OPTIMUM, Gap, Gaps, widest_gaps
 from exact.hunting.hunter import plan_of
 from exact.hunting.report import coverage_lines, rows_line
 from exact.hunting.subject import Subject
@@ -43,7 +43,7 @@ Pytest = Annotated[
 ]
 Against = Annotated[
     str | None,
-    typer.Option("--against", help=f"Hunt the largest gap in acceptance to this method, or to '{OPTIMUM}' (A*)."),
+    typer.Option("--against", help=f"Hunt the widest gaps in acceptance to this method, or to '{OPTIMUM}' (A*)."),
 ]
 AgainstLead = Annotated[int | None, typer.Option("--against-lead", help="m of the method named by --against.")]
 Depth = Annotated[int, typer.Option("--depth", help="Levels of the trees that --against compares.")]
@@ -109,7 +109,7 @@ def _compare(
     save: Path | None,
 ) -> int:
     with executors.processes(workers) as executor, _progress(not as_json) as progress:
-        gap = widest_gap(
+        gaps = widest_gaps(
             first,
             second,
             seconds=seconds,
@@ -121,10 +121,9 @@ def _compare(
             progress=progress,
         )
     if not as_json:
-        _report_gap(gap, first, second)
-    found = None if gap is None else gap_document(gap)
-    options.deliver({"command": "hunt", "first": first, "second": second, "gap": found}, as_json, save)
-    return NOT_FOUND if gap is None else FOUND
+        _report_gaps(gaps)
+    options.deliver(gaps_document(gaps), as_json, save)
+    return NOT_FOUND if gaps.more is None and gaps.less is None else FOUND
 
 
 def _say_plan(chosen: str, max_vocabulary: int, lead: int | None, seconds: float) -> None:
@@ -180,19 +179,20 @@ def _case_lines(found: Counterexample) -> list[str]:
     ]
 
 
-def _report_gap(gap: Gap | None, first: str, second: str) -> None:
+def _report_gaps(gaps: Gaps) -> None:
     say = options.out.print
-    if gap is None:
-        say(f"{first} never accepts more than {second} on the cases tried", highlight=False)
-        return
-    shape = gap.case.shape
-    say(f"{gap.first} accepts up to {gap.value} = {float(gap.value):.6g} more than {gap.second}", highlight=False)
-    say(f"  V = {gap.case.vocabulary}, K = {shape.width}, D = {shape.depth}, R = {shape.budget}", highlight=False)
-    say(f"  draft  q: {rows_line({(): gap.case.draft.default})}", highlight=False)
-    say(f"  target p: {rows_line({(): gap.case.target.default})}", highlight=False)
-    say(f"  acceptance lengths {gap.acceptance} and {gap.second_acceptance}", highlight=False)
-    bounds = "all within the bounds" if gap.finished else "the time was up"
-    say(f"scope: {gap.cases} cases of rows alike at every prefix, {bounds}; exact", style="dim", highlight=False)
+    for word, gap in (("more", gaps.more), ("less", gaps.less)):
+        if gap is None:
+            say(f"{gaps.first} never accepts {word} than {gaps.second}", highlight=False)
+            continue
+        shape, size = gap.case.shape, abs(gap.value)
+        say(f"{gaps.first} accepts up to {size} = {float(size):.6g} {word} than {gaps.second}", highlight=False)
+        say(f"  V = {gap.case.vocabulary}, K = {shape.width}, D = {shape.depth}, R = {shape.budget}", highlight=False)
+        say(f"  draft  q: {rows_line({(): gap.case.draft.default})}", highlight=False)
+        say(f"  target p: {rows_line({(): gap.case.target.default})}", highlight=False)
+        say(f"  acceptance lengths {gap.first} and {gap.second}", highlight=False)
+    bounds = "all within the bounds" if gaps.finished else "the time was up"
+    say(f"scope: {gaps.cases} cases of rows alike at every prefix, {bounds}; exact", style="dim", highlight=False)
 
 
 def document(result: Search) -> dict[str, Any]:
@@ -232,17 +232,25 @@ def _rows(table: Table) -> dict[str, list[str]]:
     return {key(prefix): [str(mass) for mass in row] for prefix, row in table.items()}
 
 
-def gap_document(gap: Gap) -> dict[str, Any]:
-    """The JSON document of a gap."""
+def gaps_document(gaps: Gaps) -> dict[str, Any]:
+    """The JSON document of an acceptance hunt."""
+    return {
+        "command": "hunt",
+        "first": gaps.first,
+        "second": gaps.second,
+        "more": None if gaps.more is None else _gap_entry(gaps.more),
+        "less": None if gaps.less is None else _gap_entry(gaps.less),
+        "cases": gaps.cases,
+        "finished": gaps.finished,
+    }
+
+
+def _gap_entry(gap: Gap) -> dict[str, Any]:
     shape = gap.case.shape
     return {
         "value": number(gap.value),
-        "first": gap.first,
-        "second": gap.second,
         "shape": {"width": shape.width, "depth": shape.depth, "budget": shape.budget},
         "target": [str(mass) for mass in gap.case.target.default],
         "draft": [str(mass) for mass in gap.case.draft.default],
-        "acceptance_lengths": [number(gap.acceptance), number(gap.second_acceptance)],
-        "cases": gap.cases,
-        "finished": gap.finished,
+        "acceptance_lengths": [number(gap.first), number(gap.second)],
     }

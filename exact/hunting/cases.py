@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from rheo_core import TreeShape
@@ -64,15 +64,6 @@ class Model:
         """The row at a prefix."""
         return self.listed.get(tuple(prefix), self.default)
 
-    @property
-    def alike(self) -> bool:
-        """Whether every row is the same."""
-        return all(law == self.default for law in self.listed.values())
-
-    def rows(self) -> list[Law]:
-        """Every row that occurs."""
-        return [self.default, *self.listed.values()]
-
     def along(self, vocabulary: int, length: int) -> tuple[Law, ...]:
         """The rows at all prefixes of at most `length` tokens, by length and then by prefix."""
         return tuple(self(prefix) for prefix in prefixes(vocabulary, length))
@@ -98,28 +89,31 @@ class Case:
         """V."""
         return len(self.target.default)
 
-    @property
+    @cached_property
+    def rows(self) -> tuple[tuple[Law, ...], tuple[Law, ...]]:
+        """The draft's and the target's rows at every prefix that one cycle can read, by length and then by prefix."""
+        v, depth = self.vocabulary, self.shape.depth
+        return self.draft.along(v, depth - 1), self.target.along(v, depth)
+
+    @cached_property
     def dependent(self) -> bool:
         """Whether some row differs from another of its model."""
-        return not (self.target.alike and self.draft.alike)
+        return any(len(set(rows)) > 1 for rows in self.rows)
 
-    @property
+    @cached_property
     def denominator(self) -> int:
         """The largest denominator among all rows."""
-        return max(denominator_of(law) for law in self.target.rows() + self.draft.rows())
+        return max(denominator_of(law) for rows in self.rows for law in set(rows))
 
     @property
     def level(self) -> tuple[int, ...]:
         """Everything of the order that stands before the rows themselves."""
         return level_key(self.vocabulary, self.shape, self.lead, self.dependent, self.denominator)
 
-    @property
+    @cached_property
     def size(self) -> tuple[Any, ...]:
         """The key by which cases are ordered."""
-        v, depth = self.vocabulary, self.shape.depth
-        if not self.dependent:
-            return *self.level, (self.draft.default,), (self.target.default,)
-        return *self.level, self.draft.along(v, depth - 1), self.target.along(v, depth)
+        return *self.level, *self.rows
 
 
 def level_key(

@@ -1,4 +1,4 @@
-"""Acceptance hunts: the rows on which one method accepts most more than another.
+"""Acceptance hunts: the rows on which one method accepts most more, or most less, than another.
 
 Every pair of rows alike at every prefix is tried within bounds, smallest first, so the rows reported are the smallest
 among those with the largest gap. Acceptance is the exact acceptance length of one cycle (the target's token included);
@@ -38,28 +38,41 @@ BOUNDS = (Bounds(2, 1, 3, 3, 8, 0), Bounds(3, 1, 3, 3, 6, 0), Bounds(4, 1, 4, 4,
 
 @dataclass(frozen=True)
 class Gap:
-    """Where the first method's acceptance length exceeds the second's by most: the smallest such case, and by how much.
+    """A case, and the acceptance lengths of the two methods on it."""
 
-    `lead` and `second_lead` are the numbers of leads of the two (None: no such number). `cases` were tried; `finished`
-    says that these were all within the bounds.
+    case: Case
+    first: Fraction
+    second: Fraction
+
+    @property
+    def value(self) -> Fraction:
+        """By how much the first accepts more (less where it is negative)."""
+        return self.first - self.second
+
+
+@dataclass
+class Gaps:
+    """Where the first method accepts most `more` than the second, and most `less`; None where it never does.
+
+    Each is the smallest case with the widest gap. `cases` were tried; `finished` says that these are all within bounds.
     """
 
     first: str
     second: str
-    case: Case
-    second_lead: int | None
-    acceptance: Fraction
-    second_acceptance: Fraction
-    cases: int
-    finished: bool
+    more: Gap | None = None
+    less: Gap | None = None
+    cases: int = 0
+    finished: bool = True
 
-    @property
-    def value(self) -> Fraction:
-        """The gap."""
-        return self.acceptance - self.second_acceptance
+    def take(self, gap: Gap) -> None:
+        """Keep a gap that is wider than those before it."""
+        if gap.value > (self.more.value if self.more else 0):
+            self.more = gap
+        if gap.value < (self.less.value if self.less else 0):
+            self.less = gap
 
 
-def widest_gap(
+def widest_gaps(
     first: Method | str,
     second: Method | str,
     *,
@@ -68,93 +81,86 @@ def widest_gap(
     depth: int = 1,
     lead: int | None = None,
     second_lead: int | None = None,
+    bounds: Sequence[Bounds] = BOUNDS,
     executor: Executor | None = None,
     progress: Progress | None = None,
-) -> Gap | None:
-    """The largest gap by which `first` accepts more than `second`, with its smallest rows; None where it never does.
+) -> Gaps:
+    """The widest gaps between the acceptance of two methods, both ways, each with its smallest rows.
 
     `second` may be "optimum": A* of the first one's pool, at depth 1. `lead` and `second_lead` replace the methods' own
     numbers of leads. Raises `InvalidInput` on names, numbers or leads that do not fit.
 
-    >>> gap = widest_gap("rheo", "top-k", max_vocabulary=2)
-    >>> gap.value, gap.case.shape
-    (Fraction(1, 1), TreeShape(width=1, depth=1, budget=1))
+    >>> gaps = widest_gaps("rheo", "top-k", max_vocabulary=2, lead=0)
+    >>> str(gaps.more.value), [str(mass) for mass in gaps.more.case.draft.default], gaps.more.case.shape
+    ('1/2', ['1/2', '1/2'], TreeShape(width=1, depth=1, budget=1))
     """
     one = Subject.of(first)
     other = None if second == OPTIMUM else Subject.of(second)
     leads = _lead_of(one, lead), None if other is None else _lead_of(other, second_lead)
     check_count("depth", depth, 1)
-    if other is None and (depth > 1 or not isinstance(one.method, TreeMethod) or one.method.lead is None):
+    check_count("max_vocabulary", max_vocabulary, 2)
+    if other is None and (depth > 1 or not isinstance(one.method, TreeMethod) or leads[0] is None):
         raise InvalidInput("second", OPTIMUM, f"a tree method with leads at depth 1 ({one.method.name}, depth {depth})")
-    bounds = [
-        replace(each, depth=depth, budget=each.budget if depth == 1 else 2 * each.width)
-        for each in BOUNDS
-        if each.vocabulary <= check_count("max_vocabulary", max_vocabulary, 2)
-    ]
     both_trees = isinstance(one.method, TreeMethod) and (other is None or isinstance(other.method, TreeMethod))
-    levels = in_order(bounds, Leads(leads[0] is not None, leads[0], both_trees))
+    within = [
+        replace(each, depth=depth, budget=each.budget if depth == 1 else 2 * each.width)
+        for each in bounds
+        if each.vocabulary <= max_vocabulary
+    ]
+    levels = in_order(within, Leads(leads[0] is not None, leads[0], both_trees))
     deadline = time.time() + seconds
     packed = one.packed, None if other is None else other.packed
     triers = Trier(one.method), None if other is None else Trier(other.method)
     run = partial(_local, triers, leads, deadline) if executor is None else partial(_job, packed, leads, deadline)
     total = sum(len(level.laws) for level in levels)
-    best: tuple[Case, Fraction, Fraction] | None = None
-    cases, finished = 0, True
+    against = OPTIMUM if other is None else label(with_lead(other.method, leads[1]))
+    gaps = Gaps(label(with_lead(one.method, leads[0])), against)
     results = executors.in_order(run, blocks(levels), executor)
-    for number, (found, tried) in enumerate(results):
-        cases += tried
+    for number, found in enumerate(results):
+        gaps.cases += found.cases
+        gaps.finished = gaps.finished and found.finished
+        for gap in (found.more, found.less):
+            if gap is not None:
+                gaps.take(gap)
         if progress is not None:
-            progress(f"{cases} cases", number / total)
-        if found is not None and (best is None or found[1] - found[2] > best[1] - best[2]):
-            best = found
-        if time.time() > deadline:
-            finished = False
-            results.close()  # type: ignore[attr-defined]
+            progress(f"{gaps.cases} cases", number / total)
+        if not gaps.finished:
+            results.close()
             break
-    if best is None:
-        return None
-    names = (
-        label(with_lead(one.method, leads[0])),
-        OPTIMUM if other is None else label(with_lead(other.method, leads[1])),
-    )
-    return Gap(*names, best[0], leads[1], best[1], best[2], cases, finished)
+    return gaps
 
 
 def _lead_of(subject: Subject, given: int | None) -> int | None:
     if given is not None and not subject.has_leads:
         raise InvalidInput("lead", given, f"no lead with {subject.method.name}, which has no lead to set")
-    return given if given is not None or not subject.has_leads else subject.method.lead  # type: ignore[attr-defined]
-
-
-Found = tuple[tuple[Case, Fraction, Fraction] | None, int]
+    return given if given is not None else getattr(subject.method, "lead", None)
 
 
 def _job(
     packed: tuple[str | bytes, str | bytes | None], leads: Sequence[int | None], deadline: float, block: Block
-) -> Found:
+) -> Gaps:
     triers = trier_of(packed[0]), None if packed[1] is None else trier_of(packed[1])
     return _local(triers, leads, deadline, block)
 
 
-def _local(triers: tuple[Trier, Trier | None], leads: Sequence[int | None], deadline: float, block: Block) -> Found:
-    """The widest gap among the cases of one block, the smallest of equals, and the number of cases tried."""
+def _local(triers: tuple[Trier, Trier | None], leads: Sequence[int | None], deadline: float, block: Block) -> Gaps:
+    """The widest gaps among the cases of one block."""
     trier, other = triers
     level = block.level
-    q = level.laws[block.first]
-    best: tuple[Case, Fraction, Fraction] | None = None
-    tried = 0
+    gaps = Gaps("", "")
     for p in level.laws:
-        case = Case(Model(p), Model(q), level.shape, level.lead)
+        case = Case(Model(p), Model(level.laws[block.first]), level.shape, level.lead)
         if case.denominator < level.denominator:
             continue
         if time.time() > deadline:
+            gaps.finished = False
             break
-        tried += 1
-        mine = acceptance_of(trier, case, leads[0])
-        theirs = _optimum(case) if other is None else acceptance_of(other, case, leads[1])
-        if mine is not None and theirs is not None and mine - theirs > (best[1] - best[2] if best else 0):
-            best = case, mine, theirs
-    return best, tried
+        gaps.cases += 1
+        first = acceptance_of(trier, case, leads[0])
+        second = _optimum(case) if other is None else acceptance_of(other, case, leads[1])
+        if first is not None and second is not None:
+            gaps.take(Gap(case, first, second))
+    return gaps
 
 
 def acceptance_of(trier: Trier, case: Case, lead: int | None) -> Fraction | None:

@@ -25,6 +25,7 @@ from exact.hunting.subject import Subject
 from exact.hunting.sweep import Coverage, Progress, sweep
 from exact.hunting.tries import Trier, with_lead
 from exact.nodewise import NodeMethod
+from exact.plugins import own_errors
 from rheo_core import InvalidInput, Method, TreeMethod
 from rheo_core.errors import check_count
 
@@ -32,7 +33,7 @@ QUICK, OWN, WIDE, WIDER = "quick", "own lead", "wide", "wider"
 
 BY_STATE: dict[str, tuple[Bounds, ...]] = {
     QUICK: (Bounds(2, 1, 2, 3, 5, 3), Bounds(2, 2, 3, 2, 4, 3), Bounds(3, 1, 3, 3, 3, 2), Bounds(3, 2, 2, 2, 3, 2)),
-    OWN: (Bounds(3, 2, 2, 2, 3, 3), Bounds(3, 2, 3, 3, 3, 2), Bounds(4, 1, 3, 3, 2, 0)),
+    OWN: (Bounds(3, 1, 3, 3, 5, 0), Bounds(3, 2, 2, 2, 3, 3), Bounds(3, 2, 3, 3, 3, 2), Bounds(4, 1, 3, 3, 2, 0)),
     WIDE: (
         Bounds(2, 1, 3, 4, 8, 4),
         Bounds(2, 2, 6, 3, 6, 4),
@@ -56,7 +57,13 @@ BY_STATE: dict[str, tuple[Bounds, ...]] = {
 """For methods that are tried state by state."""
 
 BY_REPLAY: dict[str, tuple[Bounds, ...]] = {
-    QUICK: (Bounds(2, 1, 2, 3, 4, 2), Bounds(2, 2, 2, 2, 3, 1), Bounds(3, 1, 3, 3, 3, 1), Bounds(3, 2, 2, 2, 2, 1)),
+    QUICK: (
+        Bounds(2, 1, 2, 3, 4, 2),
+        Bounds(2, 2, 2, 2, 3, 1),
+        Bounds(3, 1, 1, 2, 4, 0),
+        Bounds(3, 1, 3, 3, 3, 1),
+        Bounds(3, 2, 2, 2, 2, 1),
+    ),
     OWN: (),
     WIDE: (
         Bounds(2, 1, 3, 4, 6, 3),
@@ -260,13 +267,14 @@ class _Hunt:
             if tried.found is not None:
                 self.best = tried.found
             if self.best is not None or not tried.finished:
-                results.close()  # type: ignore[attr-defined]
+                results.close()
                 return
 
     def certified(self, case: Case) -> Certificate:
         """The certificate of the case found, from the reference code itself."""
         rule = with_lead(self.subject.method, case.lead)
-        certificate = certify(rule, case.target, case.draft, case.shape, second=False)
+        with own_errors(rule):
+            certificate = certify(rule, case.target, case.draft, case.shape, second=False)
         if certificate.counterexample is None:
             raise RuntimeError(f"the screen says lossy and the certificate does not, at {case}")
         return certificate

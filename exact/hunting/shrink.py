@@ -52,13 +52,16 @@ def shrink(case: Case, lossy: Lossy, leads: Leads, may_go_on: Callable[[], bool]
 
 def _settled(case: Case) -> Case:
     """The same case with every row listed that can be read, the smallest law elsewhere; one row where all are alike."""
+    draft, target = case.rows
+    if not case.dependent:
+        return replace(case, target=Model(target[0]), draft=Model(draft[0]))
     v, depth = case.vocabulary, case.shape.depth
-    target = {prefix: case.target(prefix) for prefix in prefixes(v, depth)}
-    draft = {prefix: case.draft(prefix) for prefix in prefixes(v, depth - 1)}
-    if len(set(target.values())) == len(set(draft.values())) == 1:
-        return replace(case, target=Model(target[()]), draft=Model(draft[()]))
     default = smallest_law(v)
-    return replace(case, target=Model(default, target), draft=Model(default, draft))
+    return replace(
+        case,
+        target=Model(default, dict(zip(prefixes(v, depth), target, strict=True))),
+        draft=Model(default, dict(zip(prefixes(v, depth - 1), draft, strict=True))),
+    )
 
 
 def _fewer_tokens(case: Case) -> Iterator[Case]:
@@ -104,7 +107,7 @@ def _alike(case: Case) -> Iterator[Case]:
     """One row for all prefixes: of both models, then of one."""
     if not case.dependent:
         return
-    targets, drafts = set(case.target.rows()), set(case.draft.rows())
+    drafts, targets = (set(rows) for rows in case.rows)
     yield from (replace(case, target=Model(p), draft=Model(q)) for q in sorted(drafts) for p in sorted(targets))
     yield from (replace(case, draft=Model(q)) for q in sorted(drafts))
     yield from (replace(case, target=Model(p)) for p in sorted(targets))

@@ -89,7 +89,7 @@ def sweep(
                 return None
         return None
     finally:
-        fresh.close()  # type: ignore[attr-defined]
+        fresh.close()
 
 
 def _local(trier: Trier, deadline: float, block: Block) -> Tried:

@@ -75,7 +75,10 @@ class Trier:
         tried = Tried()
         try:
             for case in self._lossy(block, tried):
-                if tried.found is None or case.size < tried.found.size:
+                smaller = tried.found is None or case.size < tried.found.size
+                if smaller and self.is_lossy(
+                    case
+                ):  # with every row in place: the rule may refuse one that was left open
                     tried.found = case
         except OutOfTime:
             tried.finished = False
