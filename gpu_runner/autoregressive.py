@@ -15,7 +15,7 @@ import torch
 from gpu_runner.cache import TreeCache, causal
 from gpu_runner.draws import Draws
 from gpu_runner.laws import check_int
-from gpu_runner.models import CausalModel
+from gpu_runner.models import CausalModel, on_device
 from gpu_runner.processing import Processing
 from rheo_core import InvalidInput
 from rheo_core.rows import check_id
@@ -51,7 +51,7 @@ def autoregressive(
     while len(text) - start < length and not (len(text) > start and text[-1] in stops):
         began = time.perf_counter()
         held, device = cache.length, target.device
-        new = torch.tensor(text[held:], device=device)
+        new = on_device(text[held:], device)
         positions = torch.arange(held, len(text), device=device)
         logits, _ = target(new, positions, causal(held, len(new), device), cache, last=1)
         text.append(draws.index(processing.law(logits)[0], ("emit", len(text) - start, (), 0)))

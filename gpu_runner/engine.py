@@ -22,7 +22,7 @@ from gpu_runner.drafts.base import Draft, DraftSession
 from gpu_runner.draws import Draws
 from gpu_runner.expected import expected_tokens
 from gpu_runner.laws import check_int
-from gpu_runner.models import CausalModel
+from gpu_runner.models import CausalModel, on_device
 from gpu_runner.pool import TorchProxy, torch_proxy
 from gpu_runner.processing import Processing
 from gpu_runner.rows import DraftRows, check_support
@@ -201,7 +201,7 @@ class Engine:
         scored = self.score(session, drafted)
         tokens, path = self.commit(session, drafted, scored, draws)
         ended = now(self.target.device)
-        expected = expected_tokens(tree, *self._laws(drafted, scored), self.parts.verify) if self.expect else None
+        expected = expected_tokens(tree, *self.laws(drafted, scored), self.parts.verify) if self.expect else None
         aside = now(self.target.device) - ended
         return EngineCycle(tokens, len(path), tree, middle - started, ended - middle, expected, aside)
 
@@ -223,7 +223,7 @@ class Engine:
         """Second step: the target's logits after the text and after every node, in one forward."""
         past = len(session.tokens) - 1
         nodes = drafted.nodes
-        last = torch.tensor(session.tokens[-1:], device=self.target.device)
+        last = on_device(session.tokens[-1:], self.target.device)
         positions = past + torch.cat([nodes.depth.new_zeros(1), self.parts.positions(nodes)])
         tree = self.parts.visible(nodes)
         visible = torch.cat([tree.new_ones(len(tree), past), tree], dim=-1)
@@ -234,16 +234,16 @@ class Engine:
         self, session: Session, drafted: Drafted, scored: Scored, draws: Draws
     ) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Third step: verify, keep the accepted path's states, append; emitted tokens and accepted nodes."""
-        law, tail = self._laws(drafted, scored)
+        law, tail = self.laws(drafted, scored)
         tokens, path = descend(drafted.tree, law, tail, self.parts.verify, self.lead, draws, session.cycles)
-        rows = torch.tensor(self.parts.kept(path), device=self.target.device)
+        rows = on_device(self.parts.kept(path), self.target.device)
         session.cache.keep(len(session.tokens) - 1, rows)
         session.features = scored.features[rows] if self.draft.features else scored.features
         session.tokens += tokens
         session.cycles += 1
         return tokens, path
 
-    def _laws(self, drafted: Drafted, scored: Scored) -> tuple[Callable[[int], Tensor], Callable[[int], Tensor]]:
+    def laws(self, drafted: Drafted, scored: Scored) -> tuple[Callable[[int], Tensor], Callable[[int], Tensor]]:
         """The target law and q~ below a node, as functions of the node."""
 
         def law(node: int) -> Tensor:
@@ -282,7 +282,7 @@ class Engine:
         held = session.cache.length
         if held < past:
             device = self.target.device
-            tokens = torch.tensor(session.tokens[held:past], device=device)
+            tokens = on_device(session.tokens[held:past], device)
             positions = torch.arange(held, past, device=device)
             visible = causal(held, past - held, device)
             _, features = self.target(tokens, positions, visible, session.cache, last=1, features=self.draft.features)
@@ -307,7 +307,7 @@ class _Expander:
 
     def root(self) -> DraftRows:
         """The row at the text's end."""
-        text = torch.tensor(self.session.tokens, device=self.engine.target.device)
+        text = on_device(self.session.tokens, self.engine.target.device)
         return self._rows(self.session.draft.root(text, self.session.features))
 
     def expand(self, tokens: Tensor, parents: Tensor) -> DraftRows:

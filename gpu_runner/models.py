@@ -130,6 +130,12 @@ class CausalModel:
         return CausalModel(whole, f"{self.name} without layers {','.join(map(str, sorted(set(skipped))))}")
 
 
+def on_device(tokens: Sequence[int], device: torch.device) -> Tensor:
+    """Ids from the host [n]; on CUDA through pinned memory, so that the host need not wait for the copy."""
+    ids = torch.tensor(tokens, dtype=torch.long)
+    return ids.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else ids.to(device)
+
+
 def _shallow(module: nn.Module) -> Any:
     """A copy of a module that owns its list of submodules and shares the submodules."""
     twin = copy.copy(module)

@@ -30,12 +30,12 @@ def find_rule(name: str, shape: TreeShape, lead: int | None = None) -> Rule:
     if name == AUTOREGRESSIVE:
         return Rule(name, None, shape)
     if name == CHAIN:
-        chain = replace(_tree_method("rheo"), name=CHAIN, lead=0)
+        chain = replace(tree_method("rheo"), name=CHAIN, lead=0)
         return Rule(f"{CHAIN} of {shape.depth}", chain, TreeShape(1, shape.depth, shape.depth))
     base, _, given = name.partition(":")
     if given and not given.isdigit():
         raise InvalidInput("method", name, "NAME or NAME:LEAD, as in rheo:0")
-    method = _tree_method(base)
+    method = tree_method(base)
     asked = int(given) if given else lead
     if asked is not None and method.lead is not None:
         method = replace(method, lead=asked)
@@ -47,7 +47,8 @@ def find_rules(names: Sequence[str] | None, shape: TreeShape, lead: int | None =
     return [find_rule(name, shape, lead) for name in names or DEFAULTS]
 
 
-def _tree_method(name: str) -> TreeMethod:
+def tree_method(name: str) -> TreeMethod:
+    """The tree method that rheo_core registers under a name."""
     known: dict[str, Method] = {key: value for key, value in methods.items() if isinstance(value, TreeMethod)}
     if name not in known:
         raise InvalidInput("method", name, f"one of {AUTOREGRESSIVE}, {CHAIN}, {', '.join(known)}")

@@ -27,7 +27,7 @@ class Tables:
     grain: int = 0
     split: bool = False
     ids: tuple[int, ...] | None = None
-    known: dict = field(default_factory=dict)
+    known: dict[tuple[str, tuple[int, ...]], np.ndarray] = field(default_factory=dict)
 
     def row(self, name, prefix, size):
         key = (name, prefix)

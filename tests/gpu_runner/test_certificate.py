@@ -1,5 +1,6 @@
 """The whole loop on tiny random models, every draw and coin walked: the first three tokens have the target's law."""
 
+from collections.abc import Hashable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -14,28 +15,29 @@ from gpu_runner.engine import Engine
 from gpu_runner.exhaustive import Remembering, engine_law
 from gpu_runner.faults import faults
 from gpu_runner.processing import Processing
+from gpu_runner.rules import tree_method
 from gpu_runner.tiny import tiny_head, tiny_model
-from rheo_core import TreeShape, methods
+from rheo_core import TreeShape
 
 LENGTH = 3
 ROUNDING = 1e-13
 LOSS = 1e-4
 
 METHODS = {
-    "top-k": (methods["top-k"], TreeShape(2, 2, 3)),
-    "rheo m=0": (replace(methods["rheo"], lead=0), TreeShape(2, 2, 3)),
-    "rheo m=1": (methods["rheo"], TreeShape(2, 2, 3)),
-    "rheo m=2": (replace(methods["rheo"], lead=2), TreeShape(3, 2, 4)),
-    "rheo-rrsw": (methods["rheo-rrsw"], TreeShape(2, 2, 3)),
-    "chain": (replace(methods["rheo"], name="chain", lead=0), TreeShape(1, 2, 2)),
+    "top-k": (tree_method("top-k"), TreeShape(2, 2, 3)),
+    "rheo m=0": (replace(tree_method("rheo"), lead=0), TreeShape(2, 2, 3)),
+    "rheo m=1": (tree_method("rheo"), TreeShape(2, 2, 3)),
+    "rheo m=2": (replace(tree_method("rheo"), lead=2), TreeShape(3, 2, 4)),
+    "rheo-rrsw": (tree_method("rheo-rrsw"), TreeShape(2, 2, 3)),
+    "chain": (replace(tree_method("rheo"), name="chain", lead=0), TreeShape(1, 2, 2)),
 }
 
 
 def target_law(target, prompt, processing):
     """Oracle: plain forwards of the model without cache, mask or tree."""
-    masses = {(): 1.0}
+    masses: dict[tuple[int, ...], float] = {(): 1.0}
     for _ in range(LENGTH):
-        longer = {}
+        longer: dict[tuple[int, ...], float] = {}
         for text, mass in masses.items():
             with torch.no_grad():
                 logits = target.model(input_ids=torch.tensor([[*prompt, *text]])).logits[0, -1:]
@@ -117,6 +119,6 @@ def test_the_walk_by_cycles_equals_one_walk_over_generate(name, tmp_path):
     target, draft = pair("causal", tmp_path, 2)
     engine = Engine(target, draft, *METHODS[name])
     whole = law(lambda chooser: engine.generate([1, 0], LENGTH, FromChooser(chooser)).tokens)
-    by_cycles = engine_law(engine, [1, 0], LENGTH)
+    by_cycles: dict[Hashable, Fraction] = dict(engine_law(engine, [1, 0], LENGTH).items())
     assert whole.keys() == by_cycles.keys()
     assert all(abs(whole[text] - by_cycles[text]) < Fraction(1, 10**13) for text in whole)

@@ -10,6 +10,7 @@ from transformers import PreTrainedTokenizerFast
 from exact.cli import app as exact_app
 from exact.commands import options
 from gpu_runner import bench as bench_module
+from gpu_runner.chat import prompt_ids
 from gpu_runner.cli import app
 from gpu_runner.tiny import tiny_head, tiny_model
 from tests.gpu_runner.test_eagle3 import changed
@@ -86,7 +87,7 @@ def test_bench_at_temperature_0_compares_with_greedy(folder, capsys):
 
 def test_two_turns_keep_their_history(folder, monkeypatch, capsys):
     seen = []
-    original = bench_module.prompt_ids
+    original = prompt_ids
 
     def spy(target, messages, plain):
         seen.append([message["role"] for message in messages])

@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -11,8 +12,9 @@ from gpu_runner.drafts.checkpoint import is_eagle3, read_checkpoint
 from gpu_runner.drafts.eagle3 import EagleDraft
 from gpu_runner.draws import Seeded
 from gpu_runner.engine import Engine
+from gpu_runner.rules import tree_method
 from gpu_runner.tiny import tiny_head, tiny_model
-from rheo_core import InvalidInput, TreeShape, methods
+from rheo_core import InvalidInput, TreeShape
 
 HEADS, KV, HEAD_DIM, EPS = 2, 1, 8, 1e-5
 
@@ -86,14 +88,14 @@ class StepByStep:
 @pytest.mark.parametrize("family", ["llama", "qwen3"])
 def test_head_equals_a_step_by_step_recomputation(family, speculators, tmp_path):
     target = tiny_model(family, 11, layers=6)
-    options = {"norm_before_residual": True, "rope_theta": 500.0} if speculators else {}
+    options: dict[str, Any] = {"norm_before_residual": True, "rope_theta": 500.0} if speculators else {}
     folder = tiny_head(tmp_path, 11, 7, speculators=speculators, **options)
     draft = EagleDraft.load(folder, target)
     assert draft.features == (2, 3, 3)
     assert draft.config.rope_base == (500.0 if speculators else 10000.0)
     prefix = "layers.0." if speculators else "midlayer."
     oracle = StepByStep(folder, target, (2, 3, 3), draft.config.rope_base, prefix, speculators)
-    engine = Engine(target, draft, methods["rheo"], TreeShape(3, 3, 8))
+    engine = Engine(target, draft, tree_method("rheo"), TreeShape(3, 3, 8))
     session = engine.start([1, 5, 2, 7])
     for cycle in range(3):
         drafted = engine.draft_tree(session, Seeded(cycle))

@@ -6,15 +6,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.outcomes import law
+from exact.outcomes import law, outcomes
 from gpu_runner.drafts.causal import CausalDraft
 from gpu_runner.draws import FromChooser, Seeded
 from gpu_runner.engine import Engine
 from gpu_runner.exhaustive import cycle_outcomes
 from gpu_runner.expected import ACCEPTANCE, expected_tokens
+from gpu_runner.rules import tree_method
 from gpu_runner.tiny import tiny_model
 from gpu_runner.verification import algorithm_1, rrsw, vanilla
-from rheo_core import TreeShape, methods
+from rheo_core import TreeShape
 
 
 @given(st.integers(0, 10**6), st.integers(2, 6), st.sampled_from([algorithm_1, vanilla, rrsw]), st.booleans())
@@ -38,31 +39,32 @@ def test_acceptance_is_the_rules_own(seed, size, verify, grainy):
     candidates += [token for token in order if token not in candidates][: int(rng.integers(0, 3))]
     if not candidates:
         return
-    outcomes = law(lambda chooser: verify(p, tail, candidates, sampled, lead, FromChooser(chooser), (0, ()))[1])
+    verdicts = law(lambda chooser: verify(p, tail, candidates, sampled, lead, FromChooser(chooser), (0, ()))[1])
     got = ACCEPTANCE[verify](p, tail, candidates, sampled).tolist()
-    expected = [float(outcomes.get(i, 0)) for i in range(len(candidates))]
+    expected = [float(verdicts.get(i, 0)) for i in range(len(candidates))]
     assert np.allclose(got, expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["top-k", "rheo", "rheo-rrsw"])
 def test_expected_tokens_average_to_the_exact_acceptance_length(name):
     target = tiny_model(vocabulary=4, layers=2, seed=3)
-    engine = Engine(target, CausalDraft.skipping(target, [1]), methods[name], TreeShape(2, 2, 4))
+    engine = Engine(target, CausalDraft.skipping(target, [1]), tree_method(name), TreeShape(2, 2, 4))
     start = engine.start([1, 2, 0])
     counted = sum(float(weight) * (len(after.tokens) - 3) for after, weight in cycle_outcomes(engine, start))
 
-    trees = law(lambda chooser: _expected(engine, start.copy(), FromChooser(chooser)))
-    assert abs(counted - sum(float(mass) * value for value, mass in trees.items())) < 1e-12
+    trees = outcomes(lambda chooser: _expected(engine, start.copy(), FromChooser(chooser)))
+    assert abs(counted - sum(value * float(mass) for value, mass in trees)) < 1e-12
 
 
 def _expected(engine, session, draws):
     drafted = engine.draft_tree(session, draws)
-    return expected_tokens(drafted.tree, *engine._laws(drafted, engine.score(session, drafted)), engine.parts.verify)
+    target, tail = engine.laws(drafted, engine.score(session, drafted))
+    return expected_tokens(drafted.tree, target, tail, engine.parts.verify)
 
 
 def test_the_engine_reports_it():
     target = tiny_model(vocabulary=4, layers=2, seed=3)
-    engine = Engine(target, CausalDraft.skipping(target, [1]), methods["rheo"], TreeShape(2, 2, 4), expect=True)
+    engine = Engine(target, CausalDraft.skipping(target, [1]), tree_method("rheo"), TreeShape(2, 2, 4), expect=True)
     cycles = engine.generate([1, 2, 0], 200, Seeded(1)).cycles
     counted = np.array([len(cycle.tokens) for cycle in cycles])
     given_trees = np.array([cycle.expected for cycle in cycles])

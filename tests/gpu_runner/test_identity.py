@@ -15,8 +15,9 @@ from gpu_runner.engine import Engine
 from gpu_runner.faults import faults
 from gpu_runner.identity import compare_cycle
 from gpu_runner.processing import Processing
+from gpu_runner.rules import tree_method
 from gpu_runner.tiny import tiny_head, tiny_model
-from rheo_core import TreeShape, methods, speculate
+from rheo_core import TreeShape, speculate
 from tests.gpu_runner.tables import Tables, twin_cycle
 
 TREES = ["top-k", "rheo", "rheo-rrsw", "rheo-next", "rheo-z", "rheo-adhoc", "rheo-raw", "rheo-half", "rheo-rrsw-z"]
@@ -47,7 +48,7 @@ def cases(draw):
     dtype, grain = draw(st.sampled_from([(np.float64, 0), (np.float64, 8), (np.float32, 4), (np.float32, 16)]))
     tables = Tables(draw(st.integers(0, 10**6)), size, draft_size, dtype, grain, draw(st.booleans()), ids)
     shape = TreeShape(draw(st.integers(1, 5)), draw(st.integers(1, 4)), draw(st.integers(1, 14)))
-    method = methods[draw(st.sampled_from(TREES))]
+    method = tree_method(draw(st.sampled_from(TREES)))
     if method.lead is not None:
         method = replace(method, lead=draw(st.integers(0, shape.width)))
     return tables, method, shape, draw(st.integers(0, 2**63 - 1))
@@ -84,7 +85,7 @@ def test_engine_cycles_equal_the_reference_on_the_engines_own_rows(kind, name, d
     draft = (
         CausalDraft.skipping(target, [1]) if kind == "skip" else EagleDraft.load(tiny_head(tmp_path, 23, 17), target)
     )
-    engine = Engine(target, draft, methods[name], TreeShape(4, 4, 12), Processing(0.8, top_k=15), support=9)
+    engine = Engine(target, draft, tree_method(name), TreeShape(4, 4, 12), Processing(0.8, top_k=15), support=9)
     session = engine.start([1, 5, 2])
     for _ in range(12):
         assert compare_cycle(engine, session, 11).difference is None
@@ -96,7 +97,7 @@ def test_engine_cycles_equal_the_reference_on_the_engines_own_rows(kind, name, d
 )
 def test_the_first_difference_is_reported(fault, words):
     target = tiny_model(vocabulary=11)
-    method = replace(methods["rheo"], lead=0 if fault == "token-ties" else 1)
+    method = replace(tree_method("rheo"), lead=0 if fault == "token-ties" else 1)
     engine = Engine(target, CausalDraft.skipping(target, [1]), method, TreeShape(3, 3, 7), fault=faults[fault])
     session = engine.start([1, 5, 2])
     found = [compare_cycle(engine, session, 3).difference for _ in range(20)]

@@ -12,7 +12,8 @@ from gpu_runner.engine import Engine
 from gpu_runner.identity import compare_cycle
 from gpu_runner.loading import load_target
 from gpu_runner.processing import Processing
-from rheo_core import InvalidInput, TreeShape, methods
+from gpu_runner.rules import tree_method
+from rheo_core import InvalidInput, TreeShape
 
 SHAPE = TreeShape(4, 4, 12)
 PROMPT = "Explain in simple words why the sky is blue."
@@ -61,7 +62,7 @@ def test_greedy_text_is_that_of_transformers(target, ids, name):
             torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)), max_new_tokens=length, do_sample=False
         )[0, len(ids) :].tolist()
     plain = autoregressive(target, ids, length, Seeded(0), Processing(0), end_ids(target))
-    engine = Engine(target, CausalDraft.skipping(target, [17, 18]), methods[name], SHAPE, Processing(0))
+    engine = Engine(target, CausalDraft.skipping(target, [17, 18]), tree_method(name), SHAPE, Processing(0))
     text = engine.generate(ids, length, Seeded(0), end_ids(target)).tokens
     for got in (plain.tokens, text):
         first = next((i for i, (a, b) in enumerate(zip(got, expected, strict=False)) if a != b), None)
@@ -72,14 +73,14 @@ def test_greedy_text_is_that_of_transformers(target, ids, name):
 @pytest.mark.model
 @pytest.mark.parametrize("name", ["top-k", "rheo", "rheo-rrsw"])
 def test_cycles_equal_rheo_core_on_real_rows(target, ids, name):
-    engine = Engine(target, CausalDraft.skipping(target, [17, 18]), methods[name], SHAPE)
+    engine = Engine(target, CausalDraft.skipping(target, [17, 18]), tree_method(name), SHAPE)
     session = engine.start(ids)
     assert [compare_cycle(engine, session, 5).difference for _ in range(4)] == [None] * 4
 
 
 @pytest.mark.model
 def test_tree_logits_equal_plain_forwards(target, ids):
-    engine = Engine(target, CausalDraft.skipping(target, [17, 18]), methods["rheo"], SHAPE)
+    engine = Engine(target, CausalDraft.skipping(target, [17, 18]), tree_method("rheo"), SHAPE)
     session = engine.start(ids)
     for _ in range(2):
         engine.cycle(session, Seeded(1))
