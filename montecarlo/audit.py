@@ -179,6 +179,16 @@ class Report:
         return self.alarmed_at is not None
 
     @property
+    def variation_at_least(self) -> float:
+        """A lower bound, four standard errors in, of the mean total variation between a token's law and its row.
+
+        A function with values in [0, 1] cannot be biased by more than that.
+        """
+        bounded = {function.name for function in FUNCTIONS if not function.one_sided}
+        sure = [abs(bias.excess) - 4 * bias.standard_error for bias in self.biases if bias.name in bounded]
+        return max(0.0, *sure) if sure else 0.0
+
+    @property
     def leading(self) -> Bias:
         """The function with the most evidence."""
         return max(self.biases, key=lambda bias: bias.log10_evidence)

@@ -17,14 +17,19 @@ from rheo_core.rows import Prefix
 Floats = NDArray[np.float64]
 
 
+LIMIT = 512
+ROW_NUMBERS = 2**22
+"""Numbers in the rows that are held at once while cells are made."""
+
+
 class SequenceCells:
     """Cells for the first `length` tokens after `prefix`, with exact probabilities.
 
-    At each position the `limit` likeliest continuations of the sequences followed so far are followed further; the
-    others of each sequence share one cell. `probabilities` [cells] sums to 1.
+    At each position the likeliest continuations of the sequences followed so far are followed further (at most LIMIT,
+    fewer for large vocabularies); the others of each sequence share one cell. `probabilities` [cells] sums to 1.
     """
 
-    def __init__(self, targets: Callable[[Ints], Batch], prefix: Prefix, length: int, limit: int = 512) -> None:
+    def __init__(self, targets: Callable[[Ints], Batch], prefix: Prefix, length: int) -> None:
         self._keys: list[Ints] = []
         self._first_cell: list[int] = []
         nodes = np.array([prefix], dtype=np.int64).reshape(1, -1)
@@ -35,6 +40,7 @@ class SequenceCells:
             rows = targets(nodes).astype(np.float64)
             rows /= rows.sum(axis=1, keepdims=True)
             self.vocabulary = rows.shape[1]
+            limit = min(LIMIT, max(16, ROW_NUMBERS // self.vocabulary))
             joint = mass[:, None] * rows
             keys = np.sort(np.argsort(-joint, axis=None, kind="stable")[:limit])
             node, token = np.divmod(keys, self.vocabulary)

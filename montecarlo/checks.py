@@ -86,11 +86,16 @@ class Suite:
         """How many cycles to ask for at once."""
         return self.engine.batch()
 
+    def nothing(self) -> Tally:
+        """Counts of no cycles."""
+        tables = {name: np.zeros(len(law), dtype=np.int64) for name, law in self.laws.items()}
+        return Tally(np.zeros(self.shape.depth + 2, dtype=np.int64), tables)
+
     def count(self, runs: Ints) -> Tally:
         """Run the cycles of `runs` [B] and count."""
         rng = np.random.default_rng([self.uniforms.seed, int(runs[0]), 1])
         cycles = self.engine.cycles(after(self.prefix, np.zeros((len(runs), 0), dtype=np.int64)), runs)
-        tables = {name: np.zeros(len(law), dtype=np.int64) for name, law in self.laws.items()}
+        tables = self.nothing().tables
         text = self._texts(cycles, runs)
         for name, sequences in self.sequences.items():
             tables[name] += np.bincount(sequences.of(text), minlength=len(sequences))

@@ -30,6 +30,10 @@ Drafts = Batch | tuple[Batch, Batch] | list[DraftRow]
 """Draft rows of n prefixes: laws [n, V], or (score laws, sampling laws), or n `DraftRow`s."""
 
 
+MOST_NUMBERS = 2**26
+"""States times vocabulary of a synthetic pair; a few GiB with everything that is made of it."""
+
+
 class BatchedPair(Protocol):
     """A target and a draft that answer for prefixes [n, L] of target ids; rows are in one float type."""
 
@@ -180,6 +184,8 @@ class Dials:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise InvalidInput(name, value, f"an int of at least {least}")
+        if self.vocabulary * self.states > MOST_NUMBERS:
+            raise InvalidInput("states", self.states, f"at most {MOST_NUMBERS // self.vocabulary} at this vocabulary")
         if not 0 < self.overlap <= 1:
             raise InvalidInput("overlap", self.overlap, "a number in (0, 1]")
         if not 0 <= self.peak <= 20:

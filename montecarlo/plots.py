@@ -19,17 +19,18 @@ if TYPE_CHECKING:
 def draw_outcomes(outcomes: Sequence[tuple[str, Outcome]], path: Path) -> None:
     """Acceptance by depth, and total variation of each check beside its radius, a colour for each method."""
     left, right, save = _two(path)
+    names = list(dict.fromkeys(each.name for _, outcome in outcomes for each in outcome.verdicts if each.fit.samples))
+    height = 0.8 / len(outcomes)
     for number, (name, outcome) in enumerate(outcomes):
         depths = range(len(outcome.acceptance_by_depth))
         left.plot(depths, outcome.acceptance_by_depth, marker="o", label=f"{name}, tau {outcome.acceptance_length:.3f}")
         seen = [verdict for verdict in outcome.verdicts if verdict.fit.samples]
-        places = np.arange(len(seen)) + 0.2 * number
-        right.barh(places, [verdict.fit.total_variation for verdict in seen], height=0.2, label=name)
+        places = [names.index(verdict.name) + height * number for verdict in seen]
+        right.barh(places, [verdict.fit.total_variation for verdict in seen], height=height)
         right.plot([verdict.fit.radius for verdict in seen], places, "k|", markersize=9)
-        if not number:
-            right.set_yticks(places, [verdict.name for verdict in seen], fontsize=7)
     left.set(xlabel="depth", ylabel="accepted at least so deep", title="Acceptance")
-    right.set(xlabel="total variation (bar) and the radius that it should stay within (mark)", title="Checks")
+    right.set_yticks(range(len(names)), names, fontsize=7)
+    right.set(xlabel="total variation; mark: its radius", title="Checks")
     right.invert_yaxis()
     left.legend(fontsize=7)
     save()
@@ -46,6 +47,7 @@ def draw_report(report: Report, path: Path) -> None:
     left.set(xlabel="excess in standard errors", title=f"{verdict}: evidence 10^{report.log10_evidence:.1f}")
     positions = [each.position for each in report.positions]
     errors = [2 * each.standard_error for each in report.positions]
+    right.set_xticks(positions)
     right.errorbar(positions, [each.excess for each in report.positions], errors, fmt="o")
     right.axhline(0, color="black", linewidth=0.8)
     leading = report.leading.name if report.biases else "nothing"

@@ -84,27 +84,31 @@ def simulate(
     alarm: float = ALARM,
     executor: Executor | None = None,
     count: Callable[[Ints], Tally] | None = None,
-    progress: Callable[[int], object] = lambda done: None,
+    start: Tally | None = None,
+    progress: Callable[[Tally], object] = lambda tally: None,
 ) -> Outcome:
     """Run up to `cycles` cycles of a suite; stops at the first alarm of an e-process on emitted tokens.
 
-    With an `executor`, `count` (a picklable function of run numbers, by default `suite.count`) is run in it.
+    With an `executor`, `count` (a picklable function of run numbers, by default `suite.count`) is run in it. `start`
+    holds the counts of the first runs, where they have been made already; `progress` is shown the counts after every
+    batch.
     """
     bars = Bars(alarm, len(suite.laws))
-    tally: Tally | None = None
-    stopped = False
-    for part in in_order(count or suite.count, batches(cycles, suite.batch()), executor):
-        if tally is None:
-            tally = part
-        else:
-            tally.add(part)
-        progress(tally.cycles)
-        of_tokens = {name: law for name, law in suite.laws.items() if name not in INNER}
-        if any(log_evidence(tally.tables[name], law) >= bars.log_evidence for name, law in of_tokens.items()):
-            stopped = tally.cycles < cycles
+    tally = start or suite.nothing()
+    stopped = _alarm(suite, tally, bars)
+    for part in in_order(count or suite.count, batches(tally.cycles, cycles, suite.batch()), executor):
+        if stopped:
             break
-    assert tally is not None
+        tally.add(part)
+        progress(tally)
+        stopped = tally.cycles < cycles and _alarm(suite, tally, bars)
     return _outcome(suite, tally, bars, stopped)
+
+
+def _alarm(suite: Suite, tally: Tally, bars: Bars) -> bool:
+    """Whether an e-process on emitted tokens has passed its bar."""
+    of_tokens = {name: law for name, law in suite.laws.items() if name not in INNER}
+    return any(log_evidence(tally.tables[name], law) >= bars.log_evidence for name, law in of_tokens.items())
 
 
 def _outcome(suite: Suite, tally: Tally, bars: Bars, stopped: bool) -> Outcome:

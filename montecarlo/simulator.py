@@ -160,7 +160,7 @@ def after(prefix: Prefix, tokens: Ints) -> Ints:
     return np.concatenate([start, tokens], axis=1)
 
 
-def batches(cycles: int, size: int) -> Iterator[Ints]:
-    """Run numbers 0..cycles-1 in batches of at most `size`."""
-    for first in range(0, cycles, size):
+def batches(start: int, cycles: int, size: int) -> Iterator[Ints]:
+    """Run numbers start..cycles-1 in batches of at most `size`."""
+    for first in range(start, cycles, size):
         yield np.arange(first, min(first + size, cycles), dtype=np.int64)

@@ -109,7 +109,8 @@ def leading_line(found: Report) -> str:
     size = f"{bias.excess:+.4f} ± {bias.standard_error:.4f} a token over {bias.tokens} tokens"
     if not found.evidence_of_loss:
         return f"largest: {bias.name} {size}; a bias of {bias.visible:.4f} would have been seen (99 %)"
-    return f"bias: {bias.meaning} ({bias.name}: {size})"
+    far = f"a token's law is off by at least {found.variation_at_least:.4f} in total variation on average (4 s.e.)"
+    return f"bias: {bias.meaning} ({bias.name}: {size}); {far}"
 
 
 def _biases(biases: tuple[Bias, ...]) -> Table:
@@ -141,6 +142,7 @@ def document(found: Report, files: list[Path]) -> dict[str, Any]:
         "files": [str(file) for file in files],
         "verdict": "evidence of loss" if found.evidence_of_loss else "no loss seen",
         **plain({key: value for key, value in asdict(found).items() if key not in ("biases", "positions")}),
+        "variation_at_least": found.variation_at_least,
         "biases": [plain(asdict(bias)) for bias in found.biases],
         "positions": [plain(asdict(position)) for position in found.positions],
         "scope": SCOPE,

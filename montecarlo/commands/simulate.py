@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +16,7 @@ from rich.table import Table
 
 from exact.commands import options
 from exact.executors import pack, processes, unpack
+from montecarlo.checkpoint import Checkpoint
 from montecarlo.checks import Suite, Tally
 from montecarlo.commands import sources
 from montecarlo.commands.sources import Job, sources_of
@@ -22,6 +24,11 @@ from montecarlo.pairs import Dials, Ints
 from montecarlo.simulation import ALARM, MISS, Bars, Outcome, simulate
 from rheo_core import DEFAULT_SUPPORT, InvalidInput
 from rheo_core.errors import check_count
+
+Resume = Annotated[
+    Path | None,
+    typer.Option("--resume", help="Keep the counts in FILE, and go on from those that are there.", metavar="FILE"),
+]
 
 SCOPE = "these models and this shape; ideal coins; statistical"
 
@@ -47,6 +54,7 @@ def command(
     support: options.Support = DEFAULT_SUPPORT,
     false_alarm: sources.Alarm = ALARM,
     seed: options.Seed = 0,
+    resume: Resume = None,
     workers: options.Workers = 1,
     as_json: options.AsJson = False,
     save: options.Save = None,
@@ -67,10 +75,11 @@ def command(
     dials = Dials(vocabulary, overlap, peak, ties, support, states, seed)
     found = sources_of(rows, real, pair, dials, temperature, support)
     jobs = [Job(name, lead, source, shape, seed, tokens) for source in found for name in chosen]
+    if resume is not None and len(jobs) > 1:
+        raise InvalidInput("resume", f"{len(jobs)} simulations", "one method on one pair of models")
     results = []
     for job in jobs:
-        suite = job.build()
-        outcome = run(job, suite, cycles, false_alarm, workers, show=not as_json)
+        outcome = run(job, cycles, false_alarm, workers, resume, show=not as_json)
         results.append((job, outcome))
         if not as_json:
             report(job, outcome)
@@ -83,21 +92,33 @@ def command(
     return options.LOSSY if refuted else options.LOSSLESS
 
 
-def run(job: Job, suite: Suite, cycles: int, alarm: float, workers: int, show: bool) -> Outcome:
+def run(job: Job, cycles: int, alarm: float, workers: int, resume: Path | None, show: bool) -> Outcome:
     """Run one job with a progress bar on stderr, in as many processes as asked for (0: one a processor)."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     quiet = not show or not options.err.is_terminal
+    suite = job.build()
+    checkpoint = Checkpoint(suite, resume)
+    tally = checkpoint.load() or suite.nothing()
     bar = Progress(*columns, console=options.err, transient=True, disable=quiet)
     with bar as progress, processes(workers) as executor:
         task = progress.add_task(escape(f"{job.method} on {job.source.name}"), total=cycles)
-        return simulate(
-            suite,
-            cycles,
-            alarm=alarm,
-            executor=executor,
-            count=None if executor is None else partial(_count, pack(job)),
-            progress=lambda done: progress.update(task, completed=done),
-        )
+
+        def note(counted: Tally) -> None:
+            progress.update(task, completed=counted.cycles)
+            checkpoint.save(counted)
+
+        try:
+            return simulate(
+                suite,
+                cycles,
+                alarm=alarm,
+                executor=executor,
+                count=None if executor is None else partial(_count, pack(job)),
+                start=tally,
+                progress=note,
+            )
+        finally:
+            checkpoint.save(tally, now=True)
 
 
 _suites: dict[bytes, Suite] = {}

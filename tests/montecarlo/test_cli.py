@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from exact.commands import options
+from montecarlo.checks import Suite
 from montecarlo.cli import app
 from montecarlo.recording import Writer
 
@@ -130,6 +131,8 @@ def test_audit_writes_one_document(capsys, recorded):
         (["power", "--tv", "0"], "tv: got 0"),
         (["power", "--samples", "-1"], "samples: got -1"),
         (["power", "--cells", "1", "--tv", "0.1"], "cells: got 1"),
+        (["simulate", "rheo", "top-k", "--resume", "x.json"], "resume: got 2 simulations"),
+        (["simulate", "rheo", "--states", "10000000"], "states: got 10000000, expected at most"),
         (["simulate", "rheo", "--workers", "-1"], "workers: got -1"),
         (["power", "--miss", "0"], "miss: got 0"),
         (["simulate", "rheo", "--nonsense"], "No such option"),
@@ -141,6 +144,32 @@ def test_bad_input_is_one_line_and_exit_code_2(capsys, arguments, message):
     assert message in captured.err
     assert captured.err.count("\n") == 1
     assert captured.out == ""
+
+
+def test_a_simulation_goes_on_where_it_stopped(capsys, tmp_path, monkeypatch):
+    """Interrupted after its second batch and resumed, it reports what an uninterrupted one reports."""
+    arguments = ["simulate", "rheo", "--cycles", 15_000, "--json", *FAST]
+    assert rheo_montecarlo(*arguments) == 0
+    expected = capsys.readouterr().out
+    count, calls = Suite.count, []
+
+    def interrupted(self, runs):
+        calls.append(runs)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return count(self, runs)
+
+    monkeypatch.setattr(Suite, "count", interrupted)
+    assert rheo_montecarlo(*arguments, "--resume", tmp_path / "counts.json") == 130
+    monkeypatch.setattr(Suite, "count", count)
+    assert 0 < sum(json.loads((tmp_path / "counts.json").read_text())["emitted"]) < 15_000
+    capsys.readouterr()
+    assert rheo_montecarlo(*arguments, "--resume", tmp_path / "counts.json") == 0
+    assert capsys.readouterr().out == expected
+    assert rheo_montecarlo(*arguments, "--resume", tmp_path / "counts.json", "--seed", 1) == 2
+    assert "resume: got" in capsys.readouterr().err
+    (tmp_path / "counts.json").write_text("[]")
+    assert rheo_montecarlo(*arguments, "--resume", tmp_path / "counts.json") == 2
 
 
 def test_audit_reads_standard_input(recorded):

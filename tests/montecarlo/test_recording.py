@@ -46,8 +46,9 @@ def test_every_form_of_one_run_gives_one_report(tmp_path):
     arrays = {"token": token, "target_probs": target, "draft_probs": draft, "cycle": cycle, "position": position}
     np.savez(tmp_path / "run.npz", **arrays, request=np.full(len(token), "a"))
     np.savez_compressed(tmp_path / "small.npz", **arrays)
+    np.savez(tmp_path / "bare.npz", token=token, target=target, draft=draft, cycle=cycle)
     (tmp_path / "run.npz.gz").write_bytes(gzip.compress((tmp_path / "run.npz").read_bytes()))
-    names = ("run.jsonl", "run.jsonl.gz", "run.npz", "small.npz", "run.npz.gz")
+    names = ("run.jsonl", "run.jsonl.gz", "run.npz", "small.npz", "run.npz.gz", "bare.npz")
     reports = [report(tmp_path / name) for name in names]
     assert reports[0].tokens == 300
     assert all(each.biases == reports[0].biases and each.positions == reports[0].positions for each in reports)
