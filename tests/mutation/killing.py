@@ -75,7 +75,10 @@ def preload() -> None:
 
 
 def judge(mutant: Mutant | None, arguments: Sequence[str] | None, seconds: int) -> tuple[str, float]:
-    """Run pytest with these arguments, or the quick part (None), on a mutant (None: on the unchanged program)."""
+    """Run pytest with these arguments, or the quick part (None), on a mutant (None: on the unchanged program).
+
+    `seconds` of processor time at most: a mutant that does not end is killed.
+    """
     loaded = [name for name in sys.modules if name.split(".")[0] in ("rheo_core", "exact", "montecarlo")]
     assert not loaded, f"the project is loaded already: {loaded[:3]}"
     start = time.monotonic()
@@ -97,8 +100,9 @@ def _run(mutant: Mutant | None, arguments: Sequence[str] | None, seconds: int) -
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(seconds)
+    signal.alarm(10 * seconds)  # what waits uses no processor time
     sys.dont_write_bytecode = True
     if mutant is not None:
         sys.meta_path.insert(0, _Finder(mutant))

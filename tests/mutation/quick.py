@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from itertools import product
 
+AWKWARD = ("table-1", "ties across parents", "one-hot draft", "zeros apart", "two tokens", "four tokens")
+
 
 def check() -> None:
-    """The second implementation's laws, then every fault's; the first difference raises."""
+    """The second implementation's laws, trees by address, and every fault's law; the first difference raises."""
     from exact.faults import cases
-    from tests.exact.test_faults import test_the_law_is_exactly_the_one_given, test_the_verdict_is_the_label
+    from rheo_core import TreeShape, proxies
+    from tests.exact import test_classes, test_faults
     from tests.exact.test_second_implementation import CASES, compare
     from tests.pairs import HAND_MADE
 
-    for models, case in product(HAND_MADE, CASES):
+    pairs = [models for models in HAND_MADE if models.name in AWKWARD]
+    for models, case in product(pairs, CASES):
         compare(models, *case)
+        test_classes.assert_same_tree(models.pair(), TreeShape(3, 3, 7), case[1], proxies.RHEO, 0)
+    test_classes.test_unpruned_trees_are_all_trees()
+    test_classes.test_the_k_cap_is_met()
+    test_classes.test_a_proxy_that_breaks_lemma_4_is_enumerated_by_brute_force()
+    for rule in test_faults.RULES:
+        test_faults.test_a_candidate_that_is_no_id_is_refused(rule, -1)
+        test_faults.test_an_entry_that_rounds_above_1_is_a_sure_coin(rule)
     for key, fault in cases.items():
-        test_the_verdict_is_the_label(key)
+        test_faults.test_the_verdict_is_the_label(key)
         if fault.law is not None:
-            test_the_law_is_exactly_the_one_given(key)
+            test_faults.test_the_law_is_exactly_the_one_given(key)
