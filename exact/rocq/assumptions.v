@@ -1,6 +1,6 @@
 (* What the main statements rest on: nothing but Coq itself. Not part of the library:
    `make check` compiles this file and reads what it prints. *)
-From Rheo Require Import laws programs pool tree growth classes lemma7 verification cycle theorem.
+From Rheo Require Import laws programs pool tree growth classes lemma7 verification cycle theorem rates.
 From Rheo Require Import rationals execution counterexamples.
 
 (* One layer *)
@@ -30,6 +30,11 @@ Print Assumptions lossless_cycles.
 Print Assumptions lossless_text.
 Print Assumptions rheo_assumptions.
 Print Assumptions rheo_sampling_lossless.
+(* Theorem 3 *)
+Print Assumptions rheo_rate.
+Print Assumptions rheo_rate_bound.
+Print Assumptions rheo_rate_optimum.
+Print Assumptions plain_rate.
 (* What runs *)
 Print Assumptions Qc_realFieldType.
 Print Assumptions mean_text_law.

@@ -3,7 +3,7 @@
    proxies other than the paper's can be put in: that is how wrong ones are refuted. *)
 From Coq Require Import QArith Qcanon.
 From mathcomp Require Import all_ssreflect all_algebra.
-From Rheo Require Import laws programs pool tree growth classes verification cycle theorem rationals.
+From Rheo Require Import laws programs pool tree growth classes verification cycle theorem rates rationals.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -49,6 +49,9 @@ Definition text := merge (text_law paper_proxy paper_rank).
 
 (* Texts of n cycles: what the theorem about cycles speaks of, run. *)
 Definition texts n := merge (cycles vocab 0%N p q s m K D R paper_proxy in_slot_order n [::]).
+
+(* Theorem 3's acceptance rate of the root's pool with n candidates, sampled one among them. *)
+Definition layer_rate n := show (acceptance (order vocab q [::]) (p [::]) (tail vocab q s m [::]) m n.-1).
 
 (* text is the law of the theorem's cycle, proved by computation rules alone but for one
    step: a law of pruned trees is pruned outcome by outcome. *)
