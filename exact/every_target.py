@@ -22,8 +22,9 @@ from numpy.typing import ArrayLike
 from exact.arithmetic import ONE, ZERO
 from exact.classes import BRUTE_FORCE_LIMIT, TreeClass, brute_force_classes
 from exact.cycle_law import Comparison
+from exact.estimate import unpruned_outcomes
 from exact.losing_target import losing_target
-from exact.outcomes import ExhaustiveChooser, TooManyOutcomes, Walk
+from exact.outcomes import TooManyOutcomes
 from exact.verifier_condition import verifier_condition
 from rheo_core import SAMPLED, TreeMethod, TreeShape
 from rheo_core.drafting import Growth, NotGrowable, layered
@@ -106,16 +107,6 @@ def _brute_force(drafter: Drafter, prefix: Prefix, shape: TreeShape) -> list[Tre
         return brute_force_classes(drafter, prefix, shape, BRUTE_FORCE_LIMIT)
     except TooManyOutcomes:
         return None
-
-
-def unpruned_outcomes(drafter: Drafter, prefix: Prefix, shape: TreeShape) -> int:
-    """An estimate of the number of unpruned outcomes: the options along one path, multiplied."""
-    walk = Walk()
-    layered(drafter, prefix, shape, ExhaustiveChooser(walk))
-    count = 1
-    for branch in walk.path:
-        count *= len(branch.options)
-    return count
 
 
 def first_failing(found: Iterable[TreeClass], drafter: Drafter, prefix: Prefix) -> TreeClass | None:

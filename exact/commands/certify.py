@@ -17,10 +17,12 @@ from exact import table1
 from exact.certificate import Certificate
 from exact.certifying import Study
 from exact.commands import options
+from exact.cycle_law import exact_pair
+from exact.estimate import work
 from exact.executors import in_order, pack, processes, unpack
 from exact.plugins import label, load_method, own_errors, with_lead
 from exact.rows_file import Rows
-from rheo_core import DEFAULT_SUPPORT, Method, TreeMethod, TreeShape, methods
+from rheo_core import DEFAULT_SUPPORT, Method, Pair, TreeMethod, TreeShape, methods
 
 COLUMNS: dict[str, Literal["left", "right"]] = {
     "rows": "left",
@@ -32,6 +34,7 @@ COLUMNS: dict[str, Literal["left", "right"]] = {
     "tau": "right",
     "accepted": "left",
 }
+ANNOUNCED = 5  # seconds of expected work from which it is said beforehand
 MARKS = {True: "proved", False: "[red]refuted[/]", None: "-"}
 
 
@@ -85,6 +88,7 @@ def command(
     files = options.rows_of(rows, temperature, support, arithmetic)
     labelled = not chosen and rows is None
     jobs = [job for each in files for job in jobs_on(each, rules, shape)]
+    announce(jobs)
     results = run(jobs, workers or (2 if labelled else 1), show=not as_json)
     refuted = run(jobs_on(None, wrong_proxies(), table1.SHAPE), 1, show=False) if labelled else []
     if not as_json:
@@ -116,6 +120,21 @@ def jobs_on(rows: Rows | None, rules: list[Method], shape: TreeShape) -> list[Jo
         trees = (rule.leads(shape), id(rule.proxy), rule.construction) if isinstance(rule, TreeMethod) else number
         alike.setdefault(trees, []).append((number, rule))
     return [Job(tuple(group), rows, shape) for group in alike.values()]
+
+
+def announce(jobs: list[Job]) -> None:
+    """Say on stderr how large the largest enumeration is, where it will take a while."""
+    sizes = []
+    for job in jobs:
+        _, method = job.methods[0]
+        if job.rows is not None and isinstance(method, TreeMethod):
+            pair = exact_pair(Pair(job.rows.target, job.rows.draft, job.rows.ids))
+            with own_errors(method):
+                sizes.append((work(method.drafter(pair, job.shape), (), job.shape), method, job.rows.name))
+    if sizes:
+        largest, method, where = max(sizes, key=lambda size: size[0].seconds)
+        if largest.seconds > ANNOUNCED:
+            options.err.print(f"{label(method)} on {where}: {largest}; Ctrl-C stops", highlight=False)
 
 
 def run(jobs: list[Job], workers: int, show: bool) -> list[Result]:
