@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
+import typer
 from rich.progress import Progress
 from rich.table import Table
 
@@ -20,9 +21,10 @@ from exact.commands import options
 from exact.cycle_law import exact_pair
 from exact.estimate import work
 from exact.executors import in_order, pack, processes, unpack
+from exact.interception.command import run as certify_torch
 from exact.plugins import label, load_method, own_errors, with_lead
 from exact.rows_file import Rows
-from rheo_core import DEFAULT_SUPPORT, Method, Pair, TreeMethod, TreeShape, methods
+from rheo_core import DEFAULT_SUPPORT, InvalidInput, Method, Pair, TreeMethod, TreeShape, methods
 
 COLUMNS: dict[str, Literal["left", "right"]] = {
     "rows": "left",
@@ -34,6 +36,15 @@ COLUMNS: dict[str, Literal["left", "right"]] = {
     "tau": "right",
     "accepted": "left",
 }
+Torch = Annotated[
+    str | None,
+    typer.Option(
+        help="path.py:function: code that draws through torch, NumPy or random, certified as it stands against the "
+        "name `target` in the same file.",
+        show_default=False,
+    ),
+]
+Coins = Annotated[str, typer.Option(help="With --torch: ideal, or grid (the coins that the float type can take).")]
 ANNOUNCED = 5  # seconds of expected work from which it is said beforehand
 MARKS = {True: "proved", False: "[red]refuted[/]", None: "-"}
 
@@ -77,11 +88,17 @@ def command(
     as_json: options.AsJson = False,
     save: options.Save = None,
     workers: options.Workers = 0,
+    torch: Torch = None,
+    coins: Coins = "ideal",
 ) -> int:
     """Certify methods as lossless on given rows, or refute them with a counterexample.
 
     Exit code: 0 lossless, 1 lossy, 3 undecided; without a method or rows, 0 iff every verdict equals its label.
     """
+    if torch is not None:
+        if names or method or rows is not None:
+            raise InvalidInput("torch", torch, "no methods and no rows beside it: the file holds the function's target")
+        return certify_torch(torch, coins=coins, as_json=as_json, save=save)
     chosen = [*(names or []), *(method or [])]
     shape = options.shape_of(width, depth, budget)
     rules = [with_lead(load_method(name), lead) for name in chosen] or default_methods(lead)

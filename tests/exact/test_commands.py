@@ -251,3 +251,29 @@ def test_help_names_every_command(capsys):
     out = capsys.readouterr().out
     for name in ("certify", "check", "classes", "table1"):
         assert name in out
+
+
+COIN_FILE = """
+import random
+target = {True: 0.25, False: 0.75}
+
+def fair():
+    return random.random() < 0.25
+
+def biased():
+    return random.random() <= 0.5
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("fair", 0), ("biased", 1), ("absent", 2)])
+def test_a_function_as_it_stands(tmp_path, capsys, name, code):
+    path = tmp_path / "coin.py"
+    path.write_text(COIN_FILE, encoding="utf-8")
+    assert run("certify", "--torch", f"{path}:{name}") == code
+    said = capsys.readouterr()
+    assert ("P(" in said.out) if code == 1 else (said.err.count("\n") == int(code == 2)), said
+
+
+def test_a_function_takes_no_methods_and_no_rows(capsys):
+    assert run("certify", "rheo", "--torch", "coin.py:fair") == 2
+    assert "no methods and no rows" in capsys.readouterr().err
