@@ -42,3 +42,4 @@ Print Assumptions raw_proxy_lossy.
 Print Assumptions low_proxy_lossy.
 Print Assumptions adhoc_proxy_lossy.
 Print Assumptions token_tie_lossy.
+Print Assumptions rrsw_with_tail_mass_lossy.

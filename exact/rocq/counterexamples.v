@@ -2,7 +2,7 @@
    text that is not the target's. Computed by the kernel. *)
 From Coq Require Import QArith Qcanon.
 From mathcomp Require Import all_ssreflect all_algebra.
-From Rheo Require Import laws programs pool tree theorem rationals execution.
+From Rheo Require Import laws programs pool tree verification theorem rationals execution.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -47,3 +47,42 @@ Lemma paper_lossless_there :
   first_token 2 0 2 1 1 thirds thirds (paper_proxy 2 0 thirds) paper_rank 0 = 1 // 3
   /\ first_token 3 1 2 1 1 even quarters (paper_proxy 3 1 quarters) paper_rank 0 = 1 // 3.
 Proof. by split; apply/eqP; vm_compute. Qed.
+
+(* Recursive rejection without replacement (appendix D.2): candidates in slot order, leads
+   first, then the sampled one against what is left of p, then the fills. *)
+Section RRSw.
+Variables (V m : nat) (p q : seq nat -> nat -> Qc).
+Let vocab := iota 0 V.
+Notation node := (node [realFieldType of Qc] [eqType of nat]).
+
+Fixpoint rrsw_texts c (cands : seq node) (r : nat -> Qc)
+    (below : node -> dist [realFieldType of Qc] (seq nat)) : dist [realFieldType of Qc] (seq nat) :=
+  if cands is u :: us then
+    let t := tail vocab q q m c in
+    let a := if is_sampled u then coin r t (token 0 u) else r (token 0 u) in
+    let rest := if is_sampled u then residual vocab r t else normalise vocab (without (token 0 u) r) in
+    scale a (below u) ++ scale (1 - a)%R (rrsw_texts c us rest below)
+  else emit vocab c r.
+
+Fixpoint rrsw depth kept P : dist [realFieldType of Qc] (seq nat) :=
+  let in_slot_order := sort (fun u v : node => seq_lex leq (slots u) (slots v)) in
+  if depth is d.+1
+  then rrsw_texts (tokens P) (in_slot_order (candidates_of kept P)) (p (tokens P)) (rrsw d kept)
+  else emit vocab (tokens P) (p (tokens P)).
+
+Definition rrsw_first_token K D R proxy v : Qc := mean
+  (bind (pruned_law V m K D R q q proxy paper_rank) (fun t => rrsw D t [::])) (begins p [::] [:: v]).
+End RRSw.
+
+(* It is lossy under a proxy that is fine for Algorithm 1: the tail mass z may put the
+   sampled slot before its lead. Under the paper's proxy, which cannot, it is not. *)
+Definition target2 := row [:: 0 // 1; 1 // 2; 1 // 2].
+Definition draft2 := model ([:: ([::], [:: 1 // 5; 2 // 5; 2 // 5]); ([:: 2], [:: 1 // 1; 0 // 1; 0 // 1])],
+  [:: 1 // 3; 1 // 3; 1 // 3]).
+Definition tail_mass c (_ : nat) := mass (iota 0 3) draft2 draft2 1 c.
+Lemma rrsw_with_tail_mass_lossy :
+  rrsw_first_token 3 1 target2 draft2 2 2 2 tail_mass 1 = 1 // 3
+  /\ first_token 3 1 2 2 2 target2 draft2 tail_mass paper_rank 1 = 1 // 2
+  /\ rrsw_first_token 3 1 target2 draft2 2 2 2 (paper_proxy 3 1 draft2) 1 = 1 // 2
+  /\ text_probability target2 [::] [:: 1] = 1 // 2.
+Proof. by do !split; apply/eqP; vm_compute. Qed.
