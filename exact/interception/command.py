@@ -7,11 +7,15 @@ sampler or, with a name `length`, the model that `certify_function` takes.
 from __future__ import annotations
 
 import inspect
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
+from exact.commands import options
 from exact.interception.replay import Interception
 from exact.interception.session import Coins
-from exact.interception.verdict import FunctionCertificate, certify_function
+from exact.interception.verdict import FunctionCertificate, certify_function, plain
+from exact.outcomes import EnumerationError
 from exact.plugins import load_name
 from rheo_core import InvalidInput
 
@@ -45,11 +49,14 @@ def certify_file(
     try:
         if right is None:
             law = Interception(kind, limit).law(function)
-            rows = [[key, str(mass), float(mass)] for key, mass in law.items()]
+            rows = [[plain(key), str(mass), float(mass)] for key, mass in law.items()]
             return None, document | {"lossless": None, "verdict": "no target", "law": rows}
         certificate = certify_function(function, target=right, length=names.get("length"), coins=kind, limit=limit)
-    except ImportError as error:
-        raise InvalidInput("extra", f"{error.name} not installed", "pip install 'rheo-lossless[torch]'") from None
+    except (InvalidInput, EnumerationError):
+        raise
+    except Exception as error:
+        said = "; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", [])])
+        raise InvalidInput(spec, said, "a function that runs on every branch") from error
     return certificate, document | certificate.document()
 
 
@@ -63,4 +70,23 @@ def report(certificate: FunctionCertificate | None, document: dict[str, Any]) ->
 
 def exit_code(certificate: FunctionCertificate | None) -> int:
     """0 lossless, 1 lossy, 3 undecided."""
-    return 3 if certificate is None or certificate.lossless is None else 0 if certificate.lossless else 1
+    if certificate is None or certificate.lossless is None:
+        return options.UNDECIDED
+    return options.LOSSLESS if certificate.lossless else options.LOSSY
+
+
+def run(
+    spec: str,
+    target: str | None = None,
+    coins: str = "ideal",
+    limit: int | None = None,
+    as_json: bool = False,
+    save: Path | None = None,
+) -> int:
+    """Certify the function, print the verdict or the JSON document, write it to a file if asked; the exit code."""
+    with options.err.status(f"every outcome of {spec}") if options.err.is_terminal else nullcontext():
+        certificate, document = certify_file(spec, target, coins, limit)
+    if not as_json:
+        options.out.print(report(certificate, document), highlight=False, markup=False)
+    options.deliver(document, as_json, save)
+    return exit_code(certificate)

@@ -83,7 +83,9 @@ class Draws:
             raise Unsupported("choice(axis=...)", axis, "axis 0")
         n = len(population)
         weights = [1] * n if p is None else np.asarray(p).tolist()
-        if len(weights) != n or (p is not None and not abs(math.fsum(weights) - 1) <= 1e-8):
+        kind = getattr(p, "dtype", np.dtype(np.float64))
+        tolerance = math.sqrt(max(np.finfo(kind).eps if kind.kind == "f" else 0, np.finfo(np.float64).eps))  # as NumPy
+        if len(weights) != n or (p is not None and not abs(math.fsum(weights) - 1) <= tolerance):
             raise invalid("choice(p=...)", weights, f"{n} probabilities that sum to 1")
         if replace:
             call = ("choice", tuple(weights))

@@ -81,6 +81,8 @@ class Interception:
         patches = _patches(session)
         covered: Any = ZERO
 
+        loaded = "torch" in sys.modules
+
         def run() -> Hashable:
             session.begin()
             before = _states()
@@ -94,24 +96,30 @@ class Interception:
                     raise
             if Unsupported.last is not None:
                 raise Unsupported.last
-            if _states() == before:
-                return result
-            said = "a random state that moved"
-            if not session.suspicious:
-                session.suspicious = True  # once more, looking at every kernel, to find the line
-                try:
-                    return run()
-                except Unsupported:
-                    raise
-                except Exception as error:
-                    said = " ".join(str(error).split())
-            raise Unsupported("a draw that was not seen", said, "draws that Python calls on this thread", "this run")
+            if not loaded and "torch" in sys.modules:
+                raise Unsupported("import of torch", "inside the function", "an import before", "the first run")
+            if _states() != before:
+                raise self._unseen(session, run)
+            return result
 
         for count, (result, weight) in enumerate(session.walk.runs(run)):
             if self.limit is not None and count == self.limit:
                 raise TooManyOutcomes(self.limit, fraction(covered))
             covered += weight
             yield result, weight
+
+    def _unseen(self, session: Session, run: Callable[[], Any]) -> Exception:
+        """The error for a draw that moved a real generator; the run is made once more to find its line."""
+        said = "a random state that moved"
+        if not session.suspicious:
+            session.suspicious = True
+            try:
+                run()
+            except Unsupported as error:
+                return error
+            except Exception as error:
+                said = " ".join(str(error).split())
+        return Unsupported("a draw that was not seen", said, "draws that Python calls on this thread", "this run")
 
     @contextmanager
     def _caught(self, session: Session, patches: Sequence[Patch]) -> Iterator[None]:

@@ -80,18 +80,23 @@ class FunctionCertificate:
             "total_variation": number(self.total_variation),
             "total_variation_float64": number(self.total_variation_float64),
             "bound": number(self.bound),
-            "sequence": self.sequence,
+            "sequence": plain(self.sequence),
             "got": number(self.got),
             "due": number(self.due),
             "outcomes": self.outcomes,
             "scope": self.scope,
-            "law": [[key, str(mass)] for key, mass in self.law.items()],
-            "right": [[key, str(mass)] for key, mass in self.right.items()],
+            "law": [[plain(key), str(mass), float(mass)] for key, mass in self.law.items()],
+            "right": [[plain(key), str(mass), float(mass)] for key, mass in self.right.items()],
         }
 
     def to_json(self) -> str:
         """The verdict as one JSON document."""
-        return json.dumps(self.document(), indent=2, default=str)
+        return json.dumps(self.document(), indent=2)
+
+
+def plain(key: Any) -> Any:
+    """A result as a JSON value."""
+    return json.loads(json.dumps(key, default=str))
 
 
 def certify_function(
@@ -107,8 +112,8 @@ def certify_function(
 
     `target` is the right law itself (a mapping from results), a row [V] for a function of one token, or a function
     called with the same arguments whose law is the right one (say, plain sampling). With `length` L it is a model,
-    `target(prefix) -> row`: results are then tokens (nested tuples count as one sequence), cut at L or continued from
-    the target. Rows of floats count over their exact sums.
+    `target(prefix) -> row`: results are then rows of tokens (a batch of one, or a column), cut at L or continued
+    from the target. Rows of floats count over their exact sums.
 
     Lossless up to rounding: the same code in float64 has TV <= 64 L V 2^-52, its own TV is at most 64 L V eps of the
     coarsest type among its inputs (torch's default type, what an adapter was asked for), and it never emits what the
@@ -250,11 +255,16 @@ def _atoms(result: Any) -> list[Any]:
     return [atom for item in result for atom in _atoms(item)] if isinstance(result, tuple) else [result]
 
 
-def _sequence(result: Hashable) -> tuple[int, ...]:
-    tokens = _atoms(result)
+def _sequence(result: Any) -> tuple[int, ...]:
+    """The token ids of a result: an int, a row of them, a batch of one row, or a column."""
+    tokens = result if isinstance(result, tuple) else (result,)
+    while len(tokens) == 1 and isinstance(tokens[0], tuple):
+        tokens = tokens[0]
+    if tokens and all(isinstance(token, tuple) and len(token) == 1 for token in tokens):
+        tokens = tuple(token[0] for token in tokens)
     if not all(isinstance(token, int) and not isinstance(token, bool) for token in tokens):
-        raise InvalidInput("result", result, "token ids alone, where a length is given")
-    return tuple(tokens)
+        raise InvalidInput("result", result, "one row of token ids and nothing else (return the tokens alone)")
+    return tokens
 
 
 def _one_token(result: Hashable) -> int:

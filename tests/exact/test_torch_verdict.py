@@ -2,6 +2,8 @@
 
 import json
 import random
+import subprocess
+import sys
 from fractions import Fraction
 from typing import Any
 
@@ -122,6 +124,7 @@ def test_assert_lossless_for_ones_own_tests():
         (lambda: 0, 3, None, "a row"),
         (lambda: (0, 1), [0.5, 0.5], None, "one token"),
         (lambda: "a", [0.5, 0.5], None, "token ids"),
+        (lambda: (torch.tensor([[0, 1]]), 1), lambda prefix: [0.5, 0.5], 2, "the tokens alone"),
         (lambda: 0, [0.5, 0.5], 2, "a function of the prefix"),
         (lambda: 0, lambda prefix: [0.5, 0.5], 0, "at least 1"),
         (lambda: 0, {0: Fraction(1, 2)}, None, "sum"),
@@ -159,6 +162,10 @@ def coin():
 
 def needs(p):
     return p
+
+
+def broken():
+    return 1 / (random.random() < 0.5)
 """
 
 
@@ -181,6 +188,7 @@ def test_the_command_on_a_file(tmp_path):
         (f"{path}:needs", None, "ideal", "no argument"),
         (f"{path}:P", None, "ideal", "a function"),
         ("mine:verify", None, "ideal", r"path.py:function"),
+        (f"{path}:broken", None, "ideal", "ZeroDivisionError"),
         (f"{path}:verify", "none", "ideal", "a name that the file defines"),
         (f"{path}:verify", None, "real", "ideal"),
         (f"{tmp_path}/none.py:verify", None, "ideal", "existing"),
@@ -188,3 +196,24 @@ def test_the_command_on_a_file(tmp_path):
     for spec, target, coins, said in refused:
         with pytest.raises(InvalidInput, match=said):
             command.certify_file(spec, target=target, coins=coins)
+
+
+def test_the_command_prints_and_saves(tmp_path, capsys):
+    path, saved = tmp_path / "mine.py", tmp_path / "verdict.json"
+    path.write_text(SOURCE)
+    assert command.run(f"{path}:wrong", as_json=True, save=saved) == 1
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == json.loads(saved.read_text())
+    assert printed["lossless"] is False
+    assert float(Fraction(printed["total_variation"]["exact"])) == printed["total_variation"]["float"]
+    assert command.run(f"{path}:verify") == 0
+
+
+def test_torch_imported_by_the_function_itself_is_refused():
+    code = (
+        "from exact.interception import torch_law\n"
+        "def f():\n    import torch\n    return torch.rand(()).item() < 0.5\n"
+        "try:\n    print(torch_law(f))\nexcept Exception as error:\n    print(type(error).__name__, error)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Unsupported import of torch" in out.stdout
