@@ -13,7 +13,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike
 
-from montecarlo.audit import ALARM, FUNCTIONS, POSITIONS, TOP, excesses
+from montecarlo.auditing import ALARM, FUNCTIONS, POSITIONS, TOP, excesses
 from montecarlo.betting import BETS, Floats
 from montecarlo.chunks import Chunk
 from rheo_core import InvalidInput

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from montecarlo.audit import Report
+from montecarlo.auditing import Report
 from montecarlo.simulation import Outcome
 from rheo_core import InvalidInput
 

@@ -14,7 +14,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
 from exact.commands import options
-from montecarlo.audit import ALARM, TOP, Audit, Bias, Position, Report
+from montecarlo.auditing import ALARM, TOP, Audit, Bias, Position, Report
 from montecarlo.chunks import Chunker
 from montecarlo.commands import sources
 from montecarlo.commands.simulate import plain

@@ -14,7 +14,7 @@ from exact.commands import options
 from exact.plugins import load_method
 from exact.rows_file import Rows
 from montecarlo.commands import sources
-from montecarlo.power import WITNESSES, Bars, MethodPower, Plan, Witness, best_witness, plans
+from montecarlo.planning import WITNESSES, Bars, MethodPower, Plan, Witness, best_witness, plans
 from montecarlo.simulation import ALARM, MISS
 from rheo_core import DEFAULT_SUPPORT, Method
 

@@ -12,12 +12,12 @@ from scipy import stats
 
 from exact.catalogue import methods
 from exact.faults import cases
-from montecarlo.audit import FUNCTIONS, POSITIONS, Audit, audit, excesses
 from montecarlo.audit_power import growth
+from montecarlo.auditing import FUNCTIONS, POSITIONS, Audit, audit, excesses
 from montecarlo.betting import BETS, Wealth, visible_excess
 from montecarlo.chunks import Chunk, Chunker
 from montecarlo.pairs import TablePair, scores
-from montecarlo.power import WITNESSES, Bars, best_witness
+from montecarlo.planning import WITNESSES, Bars, best_witness
 from montecarlo.recording import Record, Row
 from montecarlo.reference_run import record, whole
 from montecarlo.simulator import Simulator

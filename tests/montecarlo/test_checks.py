@@ -8,7 +8,7 @@ from exact.faults import cases
 from exact.rows_file import shipped_rows
 from montecarlo.checks import ACCEPTANCE, AT_ROOT, BELOW, Suite, expected_acceptance
 from montecarlo.pairs import Dials, TablePair, rows_pair, synthetic
-from montecarlo.power import WITNESSES, Bars, best_witness, laws, power
+from montecarlo.planning import WITNESSES, Bars, best_witness, laws, power
 from montecarlo.simulation import ALARM, simulate
 from montecarlo.simulator import after
 from montecarlo.uniforms import Uniforms

@@ -9,8 +9,8 @@ from scipy import stats
 
 from montecarlo import goodness
 from montecarlo.goodness import LEAST_EXPECTED, fit, log_evidence, merge, variation_radius, visible_variation
-from montecarlo.power import Bars, critical, needed, plans
-from montecarlo.power import power as power_of
+from montecarlo.planning import Bars, critical, needed, plans
+from montecarlo.planning import power as power_of
 from rheo_core import InvalidInput
 
 LAW = np.array([0.4, 0.3, 0.15, 0.1, 0.05])

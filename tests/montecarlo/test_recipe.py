@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from montecarlo.audit import audit
+from montecarlo.auditing import audit
 from montecarlo.chunks import Chunker
 from montecarlo.recording import read
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from montecarlo.audit import audit
+from montecarlo.auditing import audit
 from montecarlo.chunks import Chunker, draft_cells
 from montecarlo.recording import REFUSED, Record, Row, Writer, read
 from rheo_core import InvalidInput
