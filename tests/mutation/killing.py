@@ -20,7 +20,7 @@ from types import CodeType
 
 from tests.mutation.mutants import Mutant
 
-MEMORY = 4 * 2**30
+MEMORY = 2 * 2**30
 FAILED, SURVIVED, TIMED_OUT, COLLAPSED = "killed", "survived", "killed (no end)", "killed (error)"
 
 

@@ -2,7 +2,39 @@
 
 from __future__ import annotations
 
-REASONS: dict[str, str] = {}
+_ADDRESS = "an address changes for all who use it alike; addresses name draws and never weigh or merge outcomes"
+_TRIED_AGAIN = (
+    "a candidate is tried again whose mass in r is 0 by then (Y after its rejection, a lead after its own): its coin "
+    "has probability 0, and zeroing it once more changes nothing"
+)
+_UNUSED = "what is computed there is not used: the last level has no children, and Python returns None anyway"
+_SAME_AT_EQUALITY = "both branches give the same number at equality"
+_SHIFT = "the heap only compares depths with each other, and all are shifted alike"
+_GUARD = "only keeps a rule from changing a row that it was given; no rule of ours does"
+_DEFAULT = "the default stands for a Y that a proxy rule which ignores Y does not look at"
+_SLOWER = "the rule then counts as looking at Y, and the same classes come from brute force instead of growth"
+
+REASONS: dict[str, str] = {
+    "rheo_core/verification.py::algorithm_1: line dropped: rest.remove(sampled)": _TRIED_AGAIN,
+    "rheo_core/verification.py::rrsw: sampled + 1 -> sampled - 1": _TRIED_AGAIN,
+    "rheo_core/verification.py::sequential_rejection: 0 -> 1": _ADDRESS,
+    "rheo_core/verification.py::ratio: p >= q -> p > q": _SAME_AT_EQUALITY,
+    "rheo_core/drafting.py::tail_address: 0 -> 1": _ADDRESS,
+    "rheo_core/drafting.py::tail_address: 0 -> 1 (2)": _ADDRESS,
+    "rheo_core/drafting.py::_expanded: depth < shape.depth -> depth <= shape.depth": _UNUSED,
+    "rheo_core/drafting.py::Growth.advance: line dropped: return None": _UNUSED,
+    "rheo_core/drafting.py::Growth._push: self.nodes.depth_of(parent) + 1 -> self.nodes.depth_of(parent) - 1": _SHIFT,
+    "rheo_core/drafting.py::Growth._push: 1 -> 2": _SHIFT,
+    "rheo_core/pool.py::Pool.__init__: line dropped: if self.tail is not None: self.tail.flags.writeable = False": _GUARD,  # noqa: E501
+    "rheo_core/pool.py::Pool.__init__: line dropped: self.tail.flags.writeable = False": _GUARD,
+    "rheo_core/pool.py::Pool.__init__: best <= 1 -> best < 1": _SAME_AT_EQUALITY,
+    "rheo_core/pool.py::Pool.__init__: False -> True": _GUARD,
+    "rheo_core/pool.py::Pool.proxy_score: -1 -> +1": _DEFAULT,
+    "rheo_core/pool.py::Pool.proxy_score: 1 -> 2": _DEFAULT,
+    "rheo_core/tree.py::module: 2 -> 3": "FILL is a name for a kind of node; nothing but SAMPLED is ever asked for",
+    "rheo_core/proxies.py::Constant: line dropped: uses_token = False": _SLOWER,
+    "rheo_core/proxies.py::Constant: False -> True": _SLOWER,
+}
 """Mutant key -> reason."""
 
 

@@ -61,11 +61,15 @@ def test_mutants_compile_and_differ_from_the_source(module):
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_keys_are_unique_and_every_reason_belongs_to_a_mutant(name):
+def test_keys_are_unique(name):
     keys = [mutant.key for mutant in mutants(Path("rheo_core") / f"{name}.py")]
     assert len(keys) == len(set(keys))
-    listed = {key for key in REASONS if key.startswith(f"rheo_core/{name}.py::")}
-    assert listed <= set(keys)
+
+
+@pytest.mark.slow
+def test_every_reason_belongs_to_a_mutant():
+    keys = {mutant.key for name in MODULES for mutant in mutants(Path("rheo_core") / f"{name}.py")}
+    assert set(REASONS) <= keys
 
 
 def harness(*arguments):
