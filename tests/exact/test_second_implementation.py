@@ -8,10 +8,13 @@ from fractions import Fraction as F
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 
 from exact.cycle_law import cycle_law
-from rheo_core import Pair, TreeMethod, TreeShape, proxies
+from rheo_core import SAMPLED, Pair, SamplingChooser, TreeMethod, TreeShape, proxies
+from rheo_core.drafting import layered
+from rheo_core.pool import Drafter
 from rheo_core.verification import algorithm_1, rrsw, vanilla
 from tests.exact.laws import replayed_law
 from tests.pairs import HAND_MADE
@@ -190,3 +193,18 @@ def compare(models, shape, m, proxy, rule):
         if shape.depth < 3 or models.size < 3 or construction == "grown":
             assert replayed_law(method, models.target, models.draft, shape) == expected
         assert cycle_law(method, Pair(models.target, models.draft), (), shape)[0] == expected
+
+
+def test_a_proxy_enters_in_the_arithmetic_of_the_row():
+    """1/3 ties with a float32 entry of 1/3 (and then ranks by slot); 0.25 is 1/4 on rational rows."""
+    third = np.full(3, 1 / 3, dtype=np.float32)
+    drafter = Drafter(Pair(lambda prefix: third, lambda prefix: third), 2, 0, proxies.Constant(F(1, 3)))
+    kept = layered(drafter, (), TreeShape(2, 1, 1), SamplingChooser(np.random.default_rng(0)))
+    assert kept.kind.tolist() == [SAMPLED]
+    assert kept.score.dtype == np.float32
+    table_1 = HAND_MADE[0]
+    for quarter in (0.25, np.float32(0.25), F(1, 4)):
+        method = TreeMethod("quarter", None, 1, proxies.Constant(quarter))
+        assert replayed_law(method, table_1.target, table_1.draft, TreeShape(3, 1, 2)) == emitted(
+            table_1, TreeShape(3, 1, 2), 1, "adhoc", "algorithm 1"
+        )

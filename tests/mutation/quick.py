@@ -12,10 +12,15 @@ def check() -> None:
     from exact.faults import cases
     from rheo_core import TreeShape, proxies
     from tests.exact import test_classes, test_faults
-    from tests.exact.test_second_implementation import CASES, compare
+    from tests.exact.test_second_implementation import (
+        CASES,
+        compare,
+        test_a_proxy_enters_in_the_arithmetic_of_the_row,
+    )
     from tests.pairs import HAND_MADE
 
     pairs = [models for models in HAND_MADE if models.name in AWKWARD]
+    test_a_proxy_enters_in_the_arithmetic_of_the_row()
     for models, case in product(pairs, CASES):
         compare(models, *case)
         test_classes.assert_same_tree(models.pair(), TreeShape(3, 3, 7), case[1], proxies.RHEO, 0)
