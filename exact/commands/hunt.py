@@ -35,6 +35,9 @@ MethodArgument = Annotated[
 Method = Annotated[str | None, typer.Option("--method", help="Same as METHOD.", show_default=False)]
 Seconds = Annotated[float, typer.Option("--seconds", help="Stop after this long.")]
 MaxVocabulary = Annotated[int, typer.Option("--max-vocabulary", help="Largest V that is tried.")]
+First = Annotated[
+    bool, typer.Option("--first", help="Stop at the first counterexample, without looking for smaller ones.")
+]
 Resume = Annotated[
     Path | None, typer.Option("--resume", help="Journal of finished work: written, and read again.", metavar="FILE")
 ]
@@ -57,6 +60,7 @@ def command(
     lead: options.Lead = None,
     seed: options.Seed = 0,
     workers: options.Workers = 1,
+    first: First = False,
     resume: Resume = None,
     pytest: Pytest = None,
     against: Against = None,
@@ -84,6 +88,7 @@ def command(
             seed=seed,
             executor=executor,
             lead=lead,
+            first=first,
             resume=resume,
             progress=progress,
         )

@@ -41,7 +41,7 @@ class Bounds:
         for depth in range(1, self.depth + 1):
             for budget in range(1, self.budget + 1):
                 for width in range(1, self.width + 1):
-                    if leads.of_tree and budget > most_nodes(self.vocabulary, width, depth):
+                    if leads.of_tree and not is_new(self.vocabulary, width, depth, budget):
                         continue
                     shape = TreeShape(width, depth, budget)
                     for lead in leads.at(width):
@@ -54,7 +54,7 @@ class Bounds:
 class Leads:
     """Which numbers of leads m are tried: every m from 0 to K, one given m, or none for a method without leads.
 
-    `of_tree` says that the method drafts pools of at most min(K, V) nodes, so that larger budgets change nothing.
+    `of_tree` says that the method drafts dynamic trees, so that shapes which change nothing can be left out.
     """
 
     any_lead: bool
@@ -68,6 +68,14 @@ class Leads:
         if self.given is not None:
             return [self.given] if self.given <= width else []
         return list(range(width + 1))
+
+
+def is_new(vocabulary: int, width: int, depth: int, budget: int) -> bool:
+    """Whether a dynamic tree of this shape can differ from those of smaller budget or width.
+
+    Pools hold at most V tokens, and up to depth 2 at most V nodes are expanded at a level: there K = V says it all.
+    """
+    return budget <= most_nodes(vocabulary, width, depth) and (width <= vocabulary or depth > 2)
 
 
 def most_nodes(vocabulary: int, width: int, depth: int) -> int:

@@ -115,20 +115,22 @@ def search(
     seed: int = 0,
     executor: Executor | None = None,
     lead: int | None = None,
+    first: bool = False,
     resume: Path | None = None,
     progress: Progress | None = None,
 ) -> Search:
     """Hunt for the smallest case on which `method` is lossy, for at most `seconds`, and say what was tried.
 
-    `lead` keeps m at one number (a tree method is otherwise tried with every m); `resume` is the file of a journal, in
-    which finished work is noted and found again; `progress` is called with what is being tried and the share done.
+    `lead` keeps m at one number (a tree method is otherwise tried with every m); `first` stops at the first case found,
+    which is small but not held against the wide bounds; `resume` is the file of a journal, in which finished work is
+    noted and found again; `progress` is called with what is being tried and the share done.
     Raises `InvalidInput` where the rule breaks on some rows, or refuses all of them, and no counterexample was found.
     """
     _check(seconds, max_vocabulary, seed)
     subject = Subject.of(method)
     if lead is not None and not subject.has_leads:
         raise InvalidInput("lead", lead, f"no lead with {subject.method.name}, which has no lead to set")
-    return _Hunt(subject, seconds, max_vocabulary, seed, executor, lead, resume, progress).run()
+    return _Hunt(subject, seconds, max_vocabulary, seed, executor, lead, first, resume, progress).run()
 
 
 def hunt(
@@ -180,6 +182,7 @@ class _Hunt:
         seed: int,
         executor: Executor | None,
         lead: int | None,
+        first: bool,
         resume: Path | None,
         progress: Progress | None,
     ) -> None:
@@ -188,6 +191,7 @@ class _Hunt:
         self.seconds = seconds
         self.max_vocabulary = max_vocabulary
         self.seed = seed
+        self.first = first
         self.executor = executor
         of_tree = isinstance(subject.method, TreeMethod)
         self.leads = Leads(subject.has_leads, lead, of_tree)
@@ -200,21 +204,29 @@ class _Hunt:
 
     def run(self) -> Search:
         """All phases, as far as time goes."""
-        done = self.sweep(QUICK, 0.6) and self.sweep(OWN, 0.8, self.own_lead)
-        if self.best is None:
-            self.take_chances(0, 0.9)
-        done = self.sweep(WIDE, 1) and done
-        if self.best is None:
-            done = self.sweep(WIDER, 1) and done
-        if self.best is None and done:
-            self.take_chances(CHANCE_JOBS, 1)
-        self.result.finished = done and self.time_is_left(1)
+        self.result.finished = self.all_phases() and self.time_is_left(1)
         self.result.seconds = time.time() - self.start
         if self.best is not None:
             self.result.certificate = self.certified(self.best)
         else:
             self.refuse_broken()
         return self.result
+
+    def all_phases(self) -> bool:
+        """Look, then look for something smaller; whether everything within the bounds was tried."""
+        done = self.sweep(QUICK, 0.6)
+        if not (self.best and self.first):
+            done = self.sweep(OWN, 0.8, self.own_lead) and done
+        if self.best is None:
+            self.take_chances(0, 0.9)
+        if self.best and self.first:
+            return False
+        done = self.sweep(WIDE, 1) and done
+        if self.best is None:
+            done = self.sweep(WIDER, 1) and done
+        if self.best is None and done:
+            self.take_chances(CHANCE_JOBS, 1)
+        return done
 
     def deadline(self, share: float) -> float:
         return self.start + share * self.seconds

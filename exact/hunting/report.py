@@ -52,6 +52,8 @@ def coverage_lines(result: Search) -> list[str]:
     if result.counterexample is None:
         lines.append("scope: no counterexample among the cases tried; a bound, not a proof; ideal coins; exact")
     else:
-        within = "nothing smaller within these bounds" if result.finished else "smaller ones may exist: the time was up"
+        within = (
+            "nothing smaller within these bounds" if result.finished else "smaller ones may exist: not all was tried"
+        )
         lines.append(f"scope: these rows; {within}; ideal coins; exact")
     return lines

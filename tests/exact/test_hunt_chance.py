@@ -62,7 +62,7 @@ def test_a_fault_that_needs_four_tokens_and_two_levels_is_found_by_chance_and_ma
 
 @pytest.mark.parametrize("by_hypothesis", [False, True])
 def test_the_same_seed_tries_the_same_cases(by_hypothesis):
-    job = next(each for each in jobs((2, 3), FREE, 5, 3) if each.by_hypothesis is by_hypothesis)
+    job = next(each for each in jobs((2,), FREE, 5, 3) if each.by_hypothesis is by_hypothesis)
     results = [take(Trier(methods["rheo-raw"]), time.time() + 20, job) for _ in range(2)]
     assert results[0].found == results[1].found
     assert results[0].computed == results[1].computed
@@ -128,8 +128,8 @@ def test_the_order_is_the_one_that_is_promised():
 
 
 def test_a_lossless_method_is_not_refuted_and_the_hunt_says_what_it_tried():
-    for name in ("rheo", "chain", "block"):
-        result = search(name, seconds=1)
+    for name in ("rheo", "chain"):
+        result = search(name, seconds=0.7)
         assert result.counterexample is None
         assert result.coverage.cases > 1000
         assert not result.coverage.refusals.broken

@@ -65,7 +65,7 @@ def pytest_on(path: Path) -> subprocess.CompletedProcess[str]:
 def test_a_users_rule_is_refuted_and_its_test_passes_once_it_is_repaired(tmp_path, capsys):
     rules, written = tmp_path / "rules.py", tmp_path / "test_rules.py"
     rules.write_text(FAULTY)
-    assert run("hunt", f"{rules}:verify", "--seconds", 1, "--pytest", written) == 1
+    assert run("hunt", f"{rules}:verify", "--seconds", 5, "--first", "--pytest", written) == 1
     printed = capsys.readouterr().out
     assert "verify is lossy" in printed
     assert written.read_text() in printed
@@ -131,7 +131,7 @@ def test_a_rule_that_breaks_is_not_reported_as_sound(tmp_path, capsys):
 
 def test_the_document(tmp_path, capsys):
     saved = tmp_path / "hunt.json"
-    assert run("hunt", "--method", "rheo-raw", "--seconds", 1, "--json", "--save", saved) == 1
+    assert run("hunt", "--method", "rheo-raw", "--seconds", 5, "--first", "--json", "--save", saved) == 1
     document = json.loads(capsys.readouterr().out)
     assert document == json.loads(saved.read_text())
     found = document["counterexample"]
@@ -163,7 +163,7 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, said, capsys):
 
 
 def test_one_lead_is_kept_when_given():
-    free, fixed = search("rheo-raw", seconds=1), search("rheo-raw", seconds=4, lead=1)
+    free, fixed = search("rheo-raw", first=True), search("rheo-raw", lead=1, first=True)
     assert free.counterexample is not None
     assert free.counterexample.lead == 0
     assert fixed.counterexample is not None

@@ -146,6 +146,24 @@ def test_what_a_rule_does_not_read_is_not_tried_again():
     assert not WatchedShape(2, 2, 3).is_no_news_after(shape)
 
 
+@pytest.mark.parametrize("vocabulary", [2, 3])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_widths_stop_where_pools_are_full(vocabulary, depth):
+    law = laws(vocabulary, 5)[-4]
+    for lead, budget in itertools.product(range(vocabulary + 2), range(1, 6)):
+        trees = []
+        for width in (vocabulary, vocabulary + 1):
+            rule = with_lead(methods["rheo"], min(lead, width))
+            shape = TreeShape(width, depth, budget)
+            trees.append(
+                {
+                    cycle.tree.key()
+                    for cycle, _ in outcomes(lambda c, r=rule, s=shape: r.cycle(lambda _: law, lambda _: law, (), s, c))  # type: ignore[misc]
+                }
+            )
+        assert trees[0] == trees[1]
+
+
 @pytest.mark.parametrize(("vocabulary", "width", "depth"), list(itertools.product([2, 3], [1, 2, 3], [1, 2])))
 def test_budgets_stop_where_trees_cannot_grow(vocabulary, width, depth):
     law = (F(1, vocabulary),) * vocabulary
