@@ -17,6 +17,7 @@ from gpu_runner.draws import Draws
 from gpu_runner.laws import check_int
 from gpu_runner.models import CausalModel, on_device
 from gpu_runner.processing import Processing
+from gpu_runner.verification import check_target
 from rheo_core import InvalidInput
 from rheo_core.rows import check_id
 
@@ -54,7 +55,7 @@ def autoregressive(
         new = on_device(text[held:], device)
         positions = torch.arange(held, len(text), device=device)
         logits, _ = target(new, positions, causal(held, len(new), device), cache, last=1)
-        text.append(draws.index(processing.law(logits)[0], ("emit", len(text) - start, (), 0)))
+        text.append(draws.index(check_target(processing.law(logits)[0]), ("emit", len(text) - start, (), 0)))
         best = logits[0].topk(min(2, target.vocabulary)).values
         gaps.append(float(best[0] - best[-1]))
         seconds.append(time.perf_counter() - began)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Protocol, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -65,7 +66,10 @@ class Nodes:
         """The nodes as a tree of rheo_core, on the host: the one place where drafting waits for the device."""
         columns = (self.target_ids(ids), self.parent, self.depth, self.slot, self.kind)
         token, parent, depth, slot, kind = torch.stack(columns).cpu().numpy()
-        return Tree(token, parent, depth, slot, kind, self.score.cpu().numpy())
+        score = self.score.cpu().numpy()
+        if np.isnan(score).any():
+            raise InvalidInput("draft row", "NaN", "finite logits (-inf for a masked token)")
+        return Tree(token, parent, depth, slot, kind, score)
 
     def take(self, order: Tensor) -> Nodes:
         """The nodes `order` [n'], whose parents must be among them, with parents renumbered."""

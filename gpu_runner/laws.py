@@ -48,7 +48,7 @@ def zeroed(row: Tensor, token: int) -> Tensor:
 
 
 def softmax(logits: Tensor, temperature: float = 1) -> Tensor:
-    """softmax(logits / temperature) along the last dimension, in the logits' type; rows of -inf alone become 0.
+    """softmax(logits / temperature) along the last dimension, in the logits' type; rows of -inf alone become NaN.
 
     At temperature 0 all mass lies on the maximum of lowest position.
 
@@ -61,7 +61,7 @@ def softmax(logits: Tensor, temperature: float = 1) -> Tensor:
         weights = torch.zeros_like(logits).scatter_(-1, first(logits == largest)[..., None], 1)
     else:
         weights = normalise(torch.exp((logits - largest) / temperature))
-    return torch.where(largest == -torch.inf, torch.zeros_like(weights), weights)
+    return weights.masked_fill(largest == -torch.inf, torch.nan)
 
 
 def first(flags: Tensor) -> Tensor:

@@ -10,5 +10,4 @@ QUESTIONS: tuple[Question, ...] = (
     ("Write a Python function that returns the second largest number of a list.",),
     ("Explain in simple words why the sky is blue.",),
     ("Write a short email to a landlord about a broken heater.", "Make it more polite."),
-    ("Summarise the water cycle for a ten-year-old.",),
 )

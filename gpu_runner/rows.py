@@ -77,9 +77,11 @@ class DraftRows:
             if m >= kept:
                 return None
             supported = rows.best(kept)[:, m:kept]
-            law = softmax(logits.gather(-1, supported), temperature)
+            kept_logits = logits.gather(-1, supported)
+            present = kept_logits.amax(-1) > -torch.inf
+            law = softmax(kept_logits, temperature).masked_fill(~present[:, None], 0)
             ids, order = supported.sort(dim=-1)
-            return Tails(ids, law.gather(-1, order), law.sum(-1) > 0)
+            return Tails(ids, law.gather(-1, order), present)
 
         return rows
 

@@ -43,8 +43,9 @@ def find_rule(name: str, shape: TreeShape, lead: int | None = None) -> Rule:
 
 
 def find_rules(names: Sequence[str] | None, shape: TreeShape, lead: int | None = None) -> list[Rule]:
-    """The rules by name; without names the baseline and the paper's methods (rheo with m = 0, 1, 2)."""
-    return [find_rule(name, shape, lead) for name in names or DEFAULTS]
+    """The rules by name, each once; without names the baseline and the paper's methods (rheo with m = 0, 1, 2)."""
+    rules = [find_rule(name, shape, lead) for name in names or DEFAULTS]
+    return list({rule.label: rule for rule in rules}.values())
 
 
 def tree_method(name: str) -> TreeMethod:

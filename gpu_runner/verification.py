@@ -1,7 +1,8 @@
 """The verification rules of `rheo_core.verification` on device rows, and the walk down the tree that uses them.
 
-Rows stay on the device; the host reads two or three numbers a coin (the probability, and whether rejecting would leave
-any mass), which is the one synchronisation that a coin needs. Residuals are formed before their coin, as in rheo_core.
+Rows stay on the device. The host waits for it once a visited node (is the target's row a law?), once a coin (its
+probability, and whether rejecting would leave any mass) and once for the emitted token. Residuals are formed before
+their coin, as in rheo_core.
 """
 
 from __future__ import annotations
@@ -123,6 +124,14 @@ def _accepted(p: Tensor, q: Tensor | None, left: Tensor, draws: Draws, at: tuple
     return draws.accept(min(1.0, probability) if mass > 0 else 1.0, at)
 
 
+def check_target(p: Tensor) -> Tensor:
+    """`p` [V] itself; raises unless it is a law: NaN, or a row of masked tokens only, must never yield a token."""
+    mass = float(p.sum(dtype=torch.float64))
+    if not abs(mass - 1) <= len(p) * torch.finfo(p.dtype).eps:
+        raise InvalidInput("target row", f"a sum of {mass}", f"a law: 1 within {len(p)} roundings of {p.dtype}")
+    return p
+
+
 def descend(
     tree: Tree,
     target: Callable[[int], Tensor],
@@ -144,7 +153,8 @@ def descend(
         candidates = [int(tree.token[child]) for child in children]
         sampled = next((i for i, child in enumerate(children) if tree.kind[child] == SAMPLED), -1)
         q = tail(node) if sampled != -1 else None
-        token, child = verify(target(node), q, candidates, sampled, lead, draws, (cycle, tree.path(node)))
+        p = check_target(target(node))
+        token, child = verify(p, q, candidates, sampled, lead, draws, (cycle, tree.path(node)))
         tokens = (*tokens, token)
         if child == -1:
             return tokens, path

@@ -44,7 +44,7 @@ def command(
     top_k: options.TopK = None,
     top_p: options.TopP = None,
     support: shared.Support = DEFAULT_SUPPORT,
-    length: Annotated[int, typer.Option("--length", help="Tokens an answer.")] = 32,
+    length: Annotated[int, typer.Option("--length", help="Tokens an answer.")] = 24,
     questions: Annotated[int, typer.Option("--questions", help="How many of the built-in questions; 0: all.")] = 0,
     prompts: Annotated[
         list[str] | None, typer.Option("--prompt", help="A question of your own; repeatable.", show_default=False)
@@ -126,12 +126,16 @@ def warm_up(setting: Setting, rules: list[Rule], total: int, quiet: bool) -> Non
     short = replace(setting, length=min(8, setting.length))
     for _ in answers(short, rules, QUESTIONS[:1], [0]):
         pass
-    rates = [answer.seconds / max(len(answer.tokens), 1) for answer in answers(short, rules, QUESTIONS[:1], [1])]
-    minutes = statistics.fmean(rates) * setting.length * total / 60
+    each = [_seconds(answer, setting.length) for answer in answers(short, rules, QUESTIONS[:1], [1])]
     if not quiet:
-        shared.err.print(
-            f"{total} answers of {setting.length} tokens: about {max(minutes, 0.1):.1f} min", highlight=False
-        )
+        size = f"{total} answers of {setting.length} tokens: about {statistics.fmean(each) * total / 60:.1f} min"
+        shared.err.print(size, highlight=False)
+
+
+def _seconds(answer: Answer, length: int) -> float:
+    """How long an answer of `length` tokens will take, by the cycles of a shorter one."""
+    cycle = sum(statistics.median(times) for times in (answer.drafting, answer.verifying) if times)
+    return answer.seconds + (length - len(answer.tokens)) * cycle * len(answer.emitted) / len(answer.tokens)
 
 
 def greedy_agreement(done: list[Answer]) -> dict[str, Any]:

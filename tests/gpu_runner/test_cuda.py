@@ -47,9 +47,8 @@ def test_cycles_equal_rheo_core_in_float64(name, tmp_path):
 
 def test_the_draft_loop_does_not_wait_for_the_device(tmp_path):
     target = tiny_model(vocabulary=23, device="cuda", dtype=torch.float32)
-    engine = Engine(
-        target, EagleDraft.load(tiny_head(tmp_path, 23, 17), target), tree_method("rheo"), TreeShape(4, 4, 12)
-    )
+    draft = EagleDraft.load(tiny_head(tmp_path, 23, 17), target)
+    engine = Engine(target, draft, tree_method("rheo"), TreeShape(4, 4, 12))
     session = engine.start([1, 5, 2])
     for _ in range(3):  # kernels are loaded and buffers made
         engine.cycle(session, Seeded(1))

@@ -262,6 +262,32 @@ def test_half_precision_models_give_float32_laws(name):
     assert len(engine.generate([1, 2, 3], 12, Seeded(0)).tokens) == 12
 
 
+@pytest.mark.parametrize("side", ["target", "draft"])
+@pytest.mark.parametrize("value", [float("nan"), float("-inf")], ids=str)
+def test_a_row_that_is_no_law_never_yields_a_token(side, value):
+    target = tiny_model(vocabulary=11)
+    draft = CausalDraft(tiny_model(vocabulary=11, layers=2, seed=9), target)
+    engine = Engine(target, draft, tree_method("rheo"), SHAPE)
+    model = target if side == "target" else draft.model
+    forward = model.model.forward
+
+    def broken(**named):
+        output = forward(**named)
+        output.logits[:] = value
+        return output
+
+    session = engine.start([1, 5, 2])
+    model.model.forward = broken
+    if side == "target":
+        with pytest.raises(InvalidInput, match="target row"):
+            engine.cycle(session, Seeded(0))
+        with pytest.raises(InvalidInput, match="target row"):
+            autoregressive(target, [1, 5, 2], 3, Seeded(0))
+    else:
+        with pytest.raises(InvalidInput, match="draft row"):
+            engine.cycle(session, Seeded(0))
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("kind", ["skip", "causal", "eagle-mapped"])
 def test_cuda_writes_the_same_text_from_the_same_seed(kind, tmp_path):
