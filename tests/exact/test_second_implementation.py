@@ -208,3 +208,10 @@ def test_a_proxy_enters_in_the_arithmetic_of_the_row():
         assert replayed_law(method, table_1.target, table_1.draft, TreeShape(3, 1, 2)) == emitted(
             table_1, TreeShape(3, 1, 2), 1, "adhoc", "algorithm 1"
         )
+
+
+def test_a_tail_mass_that_rounds_above_1_counts_as_1():
+    """With m = 0 the tail is the whole row, and a float law may sum to a little more than 1."""
+    row = np.full(2, np.nextafter(0.5, 1))
+    drafter = Drafter(Pair(lambda prefix: row, lambda prefix: row), 2, 0, proxies.TAIL_MASS)
+    assert drafter.pool(()).proxy_score() == 1

@@ -16,11 +16,13 @@ def check() -> None:
         CASES,
         compare,
         test_a_proxy_enters_in_the_arithmetic_of_the_row,
+        test_a_tail_mass_that_rounds_above_1_counts_as_1,
     )
     from tests.pairs import HAND_MADE
 
     pairs = [models for models in HAND_MADE if models.name in AWKWARD]
     test_a_proxy_enters_in_the_arithmetic_of_the_row()
+    test_a_tail_mass_that_rounds_above_1_counts_as_1()
     for models, case in product(pairs, CASES):
         compare(models, *case)
         test_classes.assert_same_tree(models.pair(), TreeShape(3, 3, 7), case[1], proxies.RHEO, 0)
