@@ -220,6 +220,11 @@ def _truth(func: Any, a: Any) -> bool:
     return bool(_item(func, a))
 
 
+def _no_nan(func: Any, a: Any) -> Any:
+    """torch.isnan: a uniform is a number."""
+    return func(known(a)) & (places(a) < 0)
+
+
 def _whole(func: Any, a: Any) -> int:
     return int(_item(func, a))
 
@@ -235,7 +240,8 @@ def _tensor(func: Any, data: Any, *, dtype: Any = None, device: Any = None, **kw
     if isinstance(data, torch.Tensor):
         return converted(moved(torch.clone, data), dtype or data.dtype)
     array = np.array(data, dtype=object)
-    like = torch.empty(array.shape, dtype=dtype or torch.get_default_dtype(), device=device)
+    natural = torch.float64 if isinstance(data, np.ndarray) else torch.get_default_dtype()
+    like = torch.empty(array.shape, dtype=dtype or natural, device=device)
     return from_cells([x.item() if isinstance(x, torch.Tensor) else x for x in array.flatten().tolist()], like)
 
 
@@ -308,6 +314,7 @@ OPERATIONS: dict[str, Operation] = {
     "bucketize": _bucketize,
     "__bool__": _truth,
     "__int__": _whole,
+    "isnan": _no_nan,
     **dict.fromkeys(("__repr__", "__str__", "__format__"), _shown),
     **dict.fromkeys(("tensor", "as_tensor", "asarray"), _tensor),
     **dict.fromkeys(_QUESTIONS, _asked),

@@ -213,6 +213,8 @@ def _refuse_made_before(function: Any, args: Any, kwargs: Mapping[str, Any]) -> 
         seen |= {f"`{name}`": cell.cell_contents for name, cell in cells if filled(cell)}
         seen |= {f"default {i + 1}": value for i, value in enumerate(getattr(inner, "__defaults__", None) or ())}
         seen |= {f"default `{k}`": v for k, v in (getattr(inner, "__kwdefaults__", None) or {}).items()}
+    if code is None:
+        seen["the function itself"] = function
     if getattr(function, "__self__", None) is not None:
         seen["the object of the method"] = function.__self__
     for place, value in list(seen.items()):

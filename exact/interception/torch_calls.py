@@ -13,6 +13,7 @@ from contextlib import contextmanager, nullcontext
 from types import FunctionType
 from typing import Any
 
+import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -109,6 +110,8 @@ def _draws_nothing(func: Any, args: Any, kwargs: dict[str, Any]) -> bool:
 
 
 def _holds_uniform(data: Any) -> bool:
+    if isinstance(data, np.ndarray):
+        return data.dtype == np.dtype(object) and any(map(_holds_uniform, data.flatten().tolist()))
     if isinstance(data, list | tuple):
         return any(map(_holds_uniform, data))
     return isinstance(data, Uniform)
@@ -152,8 +155,12 @@ def torch_patches(session: Session) -> list[Patch]:
     def manual_seed(seed: int) -> Any:
         session.globals["torch"].seed(("torch", int(seed)))
 
+    def from_numpy(array: Any) -> torch.Tensor:
+        return torch.as_tensor(array) if _holds_uniform(array) else original_from_numpy(array)
+
+    original_from_numpy = torch.from_numpy
     state = ("the state of the global generator", "torch.manual_seed, or draws alone")
-    values = {"Generator": Generator, "manual_seed": manual_seed}
+    values = {"Generator": Generator, "manual_seed": manual_seed, "from_numpy": from_numpy}
     values |= {name: refuser(f"torch.{name}", *state) for name in ("seed", "get_rng_state", "set_rng_state")}
     return [
         Patch(module, name, value)

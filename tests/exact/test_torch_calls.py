@@ -6,6 +6,7 @@ import random
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from scipy import stats
 
@@ -49,6 +50,10 @@ def test_the_public_name():
         lambda: torch.rand(2).to(torch.float64).clamp(min=0.0, max=1.0),
         lambda: torch.where(torch.tensor([True, False]), torch.rand(2), torch.rand(2)),
         lambda: torch.rand(2).exp().log(),
+        lambda: torch.tensor([random.random(), random.random()]),
+        lambda: torch.as_tensor(np.random.rand(2)),
+        lambda: torch.from_numpy(np.random.default_rng().random((1, 2)))[0],
+        lambda: torch.rand(2).masked_fill(torch.rand(2).isnan(), 2.0),
     ],
 )
 def test_two_uniforms_in_many_forms(draw):

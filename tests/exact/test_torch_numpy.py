@@ -66,6 +66,7 @@ def shuffled(shuffle, x):
         (lambda: bool(np.random.uniform(1, 3) < 1.5), {True: Fraction(1, 4), False: Fraction(3, 4)}),
         (lambda: bool(np.random.default_rng().random() < np.float32(0.1)), {True: Fraction(float(np.float32(0.1)))}),
         (lambda: bool(np.float64(0.25) > random.random()), {True: Fraction(1, 4), False: Fraction(3, 4)}),
+        (lambda: bool(np.asarray(np.random.rand(2))[0] < 0.25), {True: Fraction(1, 4), False: Fraction(3, 4)}),
         (lambda: bool(np.exp(np.log(np.random.rand())) < 0.25), {True: Fraction(1, 4), False: Fraction(3, 4)}),
         (lambda: bool(math.exp(math.log(random.random())) < 0.25), {True: Fraction(1, 4), False: Fraction(3, 4)}),
         (lambda: isinstance(np.random.default_rng(), np.random.Generator), {True: 1}),

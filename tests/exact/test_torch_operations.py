@@ -126,6 +126,7 @@ def test_followed_operations_give_the_law_that_torch_gives(path, questions):
     assert law == expected
 
 
+@settings(max_examples=40)
 @given(st.lists(step, max_size=3), st.integers(0, 1))
 def test_the_largest_of_two_maps_of_one_coin(path, which):
     """argmax and max where both numbers come from one coin: settled by comparing them."""
