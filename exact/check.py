@@ -136,10 +136,8 @@ def emitted_law(models: Models, found: dict[Tree, Any]) -> dict[Tokens, Any]:
                 tail = models.pool(models.prefix + tokens).tail
                 share = min(Fraction(1), share / tail[token])
                 after = norm([max(Fraction(0), x - tail.get(v, 0)) for v, x in enumerate(r)])
-            waiting += [(tree, row, (*tokens, token), mass * share)] if share else []
-            mass, r = mass * (1 - share), after
-            if not mass:
-                break
+            waiting += [(tree, row, (*tokens, token), mass * share)] if mass * share else []
+            mass, r = mass * (1 - share), after or r
         law.update({(*tokens, v): law.get((*tokens, v), 0) + mass * x for v, x in enumerate(r) if mass * x})
     return law
 
@@ -178,7 +176,8 @@ def fits(models: Models, tree: Tree, mass: Any) -> bool:
 
 def derive(inputs: dict[str, Any], recorded: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Every derived figure, and what had to be taken as recorded."""
-    models, witness, taken = Models(inputs, inputs["rows"]["target"]), inputs["losing_target"], list[str]()
+    models, witness = Models(inputs, inputs["rows"]["target"]), inputs["losing_target"]
+    taken = [f"law and classes of the {inputs['arithmetic']} run"] * (not models.exact)
     answer = {name: recorded[name] for name in ("classes", "every_target", "every_target_counterexample")}
     emitted = exact = {tuple(map(int, s.split(","))): Fraction(x) for s, x in recorded["emitted"].items()}
     found = None if models.proxy is None else classes(models, every=False)
@@ -187,6 +186,7 @@ def derive(inputs: dict[str, Any], recorded: dict[str, Any]) -> tuple[dict[str, 
         answer["classes"] = {"count": len(found), "digest": hashlib.sha256("\n".join(lines).encode()).hexdigest()}
     if found is None or models.verify is None:
         taken.append("what a rule of the user's own emits" + (", its trees" if found is None else ""))
+        answer["every_target"] = answer["every_target"] and None  # True is never proved for a user's own rule
     else:
         exact = emitted_law(models, found)
         losing = Models(inputs, witness) if witness else models
@@ -194,20 +194,22 @@ def derive(inputs: dict[str, Any], recorded: dict[str, Any]) -> tuple[dict[str, 
         shown = None if proved else compare(losing, emitted_law(losing, found))[1]
         answer |= {"every_target": proved or (False if shown else None), "every_target_counterexample": shown}
     emitted = exact if models.exact else emitted
-    taken += [] if models.exact else [f"law and classes of the {inputs['arithmetic']} run"]
     (distance, wrong), (exact_distance, exact_wrong) = compare(models, emitted), compare(models, exact)
     lossless = exact_distance == 0 and (models.exact or distance <= Fraction(inputs["rounding_bound"]))
     if not lossless or not inputs["second"]:
         answer |= {"every_target": False if inputs["second"] else None, "every_target_counterexample": None}
     depths = [sum(x for s, x in emitted.items() if len(s) > d) for d in range(models.depth + 1)]
-    return answer | {
+    names = ("total_variation", "lossless", "counterexample", "every_target") if inputs["cycles"] > 1 else ()
+    taken += ["what the cycles after the first emit, and the first verdict"] if names else []
+    answer |= {
         "emitted": {",".join(map(str, s)): str(Fraction(x)) for s, x in sorted(emitted.items())},
         "total_variation": number(distance),
         "lossless": lossless,
         "counterexample": None if lossless else exact_wrong or wrong,
         "acceptance_length": number(sum(depths)),
         "acceptance_by_depth": [number(x) for x in depths],
-    }, taken
+    }
+    return answer | {name: recorded[name] for name in names}, taken
 
 
 def check(document: Any) -> list[str]:
@@ -219,9 +221,8 @@ def check(document: Any) -> list[str]:
     if hashlib.sha256(body.encode()).hexdigest() != document["sha256"]:
         raise Wrong("sha256: the document was altered after it was signed")
     derived, taken = derive(document["inputs"], recorded)
-    for name in sorted(derived.keys() | recorded.keys()):
-        if derived.get(name) != recorded.get(name):
-            raise Wrong(f"{name}: recorded {recorded.get(name)}, recomputed {derived.get(name)}"[:400])
+    for name in (name for name in sorted(derived | recorded) if derived.get(name) != recorded.get(name)):
+        raise Wrong(f"{name}: recorded {recorded.get(name)}, recomputed {derived.get(name)}"[:400])
     return taken
 
 

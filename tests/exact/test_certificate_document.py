@@ -141,6 +141,16 @@ def test_a_users_own_rule_is_taken_as_recorded_and_said_so():
     assert any("its trees" in each for each in check.check(own(own_cycle)))
 
 
+def test_proved_is_never_taken_as_recorded():
+    with pytest.raises(check.Wrong, match="every_target"):
+        check.check(signed(put(own(own_cycle), ("derived", "every_target"), True)))
+
+
+def test_two_cycles_are_said_not_to_be_recomputed():
+    document = json.loads(certify("rheo-adhoc", P3, Q3, TreeShape(3, 2, 2), cycles=2).to_json())
+    assert any("cycles after the first" in each for each in check.check(document))
+
+
 def test_what_follows_from_a_recorded_law_is_still_recomputed():
     document = own(own_cycle)
     for path in (("total_variation", "exact"), ("acceptance_length", "exact")):
