@@ -1,6 +1,8 @@
 """The command line on a tiny saved model: results, exit codes, and every refusal one line."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -252,3 +254,11 @@ def test_a_missing_extra_is_named(monkeypatch, capsys):
     code, _, err = run(capsys, "bench")
     assert code == 2
     assert "rheo-lossless[torch]" in err
+
+
+def test_the_command_line_is_read_without_torch():
+    blocked = "import sys; sys.modules.update(dict.fromkeys(['torch', 'transformers', 'safetensors']))"
+    code = "from gpu_runner.cli import app; from exact.commands.options import run; sys.exit(run(app, ['--help']))"
+    done = subprocess.run([sys.executable, "-c", f"{blocked}; {code}"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "certify" in done.stdout
