@@ -88,7 +88,7 @@ def cells(size: int, m: int, parts: Sequence[Part] = OPEN_PARTS) -> Iterator[Cel
     ones are listed, whose closures hold every pair of laws with p != q~, and beside them the one where p = q~.
 
     >>> len(list(cells(2, 0))), len(list(cells(2, 0, ALL_PARTS)))
-    (3, 15)
+    (3, 11)
     """
     faces = set(parts) == set(ALL_PARTS)
     leads = LEAD_PARTS if faces else LEAD_PARTS[:1]

@@ -13,7 +13,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from exact.proofs import enumerated
-from exact.proofs.claims import RHEO_OVER_RRSW, RRSW_CLAIMS
+from exact.proofs.claims import EQUATION_18, RHEO_OVER_RRSW, RRSW_CLAIMS
 from exact.proofs.compiled import holds
 from exact.proofs.every import prove_every
 from exact.proofs.proof import Control, Proof, Witness
@@ -64,8 +64,8 @@ def enumerated_witness(case: dict[str, Any]) -> Witness | None:
 
 
 def prove_dominance() -> list[Proof]:
-    """What is true of A_Rheo >= A_RRSw for every V, and the smallest pool on which it fails."""
-    return [*(prove_every(claim) for claim in RRSW_CLAIMS), refute_dominance()]
+    """Eq. (18), what is true of A_Rheo >= A_RRSw for every V, and the smallest pool on which it fails."""
+    return [*(prove_every(claim) for claim in (EQUATION_18, *RRSW_CLAIMS)), refute_dominance()]
 
 
 def refute_dominance() -> Proof:

@@ -181,7 +181,7 @@ def decide(tallies: Sequence[Tally], place: Place, letter: str, value: int) -> N
 def _proved(tally: Tally, place: Place) -> bool:
     if tally.equality:
         relation = place.layer.above - place.layer.below
-        return all(_vanishes(each, relation) for (each,) in place.cases.each(lambda: tally.difference(place.below)))
+        return all(vanishes(each, relation) for (each,) in place.cases.each(lambda: tally.difference(place.below)))
     # Written over the one form of Z or over the other, case by case: in each case the polynomial is the same number.
     below = [non_negative(each) for (each,) in place.cases.each(lambda: tally.difference(place.below))]
     if all(below):
@@ -190,7 +190,8 @@ def _proved(tally: Tally, place: Place) -> bool:
     return all(one or other for one, other in zip(below, above, strict=True))
 
 
-def _vanishes(number: Any, relation: Any) -> bool:
+def vanishes(number: Any, relation: Any) -> bool:
+    """Whether a number is 0 wherever the relation is."""
     top = number.num if isinstance(number, Symbolic) else number
     if top == 0:
         return True

@@ -166,6 +166,8 @@ def pairs(size: int, width: int, depth: int, m: int) -> Iterator[tuple[Path, Dra
     Draws at parents of the last level only order their own slots and stay symbolic; those above are listed.
     """
     slots, tail = min(width, size), range(m, size)
+    if len(tail) < 2:
+        return  # one token only: nothing to draw
     upper = [path for d in range(depth - 1) for path in product(range(slots), repeat=d)]
     last = {path: z3.Int(f"Y{list(path)}") for path in product(range(slots), repeat=depth - 1)}
     for drawn in product(tail, repeat=len(upper)):

@@ -174,13 +174,14 @@ def prove_depth_one(name: str, proxy: Proxy, limit: int, expected: Verdict = "pr
 
 
 def prove_deeper(size: int, width: int, depth: int) -> Proof:
-    """Every m < K, every R and every q at a shape below depth 1, by `ranking`'s formula; "unknown" if z3 gives up."""
+    """All V and K up to a shape below depth 1, every m < K, R and q, by `ranking`; "unknown" if z3 gives up."""
     started = time.perf_counter()
     verdict: Verdict = "proved"
     count, held = 0, True
-    for m in range(width):
-        for parent, one, two, extra in ranking.pairs(size, width, depth, m):
-            question = ranking.query(ranking.Rows(size, m), width, depth, parent, one, two, extra)
+    shapes = [(v, k, m) for v in range(2, size + 1) for k in range(1, width + 1) for m in range(min(k, v))]
+    for v, k, m in shapes:
+        for parent, one, two, extra in ranking.pairs(v, k, depth, m):
+            question = ranking.query(ranking.Rows(v, m), k, depth, parent, one, two, extra)
             solver = z3.Solver()
             solver.set("timeout", TIMEOUT_MS)
             solver.add(*question.assumptions)
@@ -195,7 +196,7 @@ def prove_deeper(size: int, width: int, depth: int) -> Proof:
         f"survival of the sampled slot, depth {depth}",
         started,
         verdict,
-        f"V = {size}, K = {width}, D = {depth}, m < K, every R; every q, every proxy in [q(x_{{m+1}}), 1]",
+        f"V <= {size}, K <= {width}, D = {depth}, m < K, every R; every q, every proxy in [q(x_{{m+1}}), 1]",
         "the ranking as a formula (by hand, tested against expand), z3",
         count,
         "proved",

@@ -115,7 +115,7 @@ def test_a_small_run_end_to_end(capsys, monkeypatch):
     results = json.loads(out)["results"]
     assert code == 0
     verdicts = [each["verdict"] for each in results]
-    assert (verdicts.count("proved"), verdicts.count("refuted"), verdicts.count("unknown")) == (26, 5, 0)
+    assert (verdicts.count("proved"), verdicts.count("refuted"), verdicts.count("unknown")) == (27, 5, 0)
     assert all(each["control"]["verdict"] == "refuted" for each in results)
     assert all(each["assumptions_hold_at"] for each in results)
 

@@ -50,7 +50,10 @@ def test_closed_forms_are_those_of_the_reference(pool):
     assert holds(claims.EQUATION_18.statement, rows)
 
 
-@pytest.mark.parametrize("claim", [*claims.POOL_CLAIMS, *claims.RRSW_CLAIMS], ids=lambda claim: claim.name)
+EVERY = [*claims.POOL_CLAIMS, claims.EQUATION_18, *claims.RRSW_CLAIMS]
+
+
+@pytest.mark.parametrize("claim", EVERY, ids=lambda claim: claim.name)
 def test_proved_for_every_vocabulary(claim):
     found = every.prove_every(claim)
     assert found.verdict == "proved"

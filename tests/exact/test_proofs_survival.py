@@ -140,7 +140,7 @@ class Model:
 def test_depth_two_by_the_formula():
     found = survival.prove_deeper(3, 2, 2)
     assert found.as_expected
-    assert found.cases == 14
+    assert found.cases == 28
 
 
 def test_an_unbounded_proxy_is_refuted_by_expand():
