@@ -11,7 +11,7 @@ def check() -> None:
     """The second implementation's laws, trees by address, and every fault's law; the first difference raises."""
     from exact.faults import cases
     from rheo_core import TreeShape, proxies
-    from tests.exact import test_classes, test_faults
+    from tests.exact import test_classes, test_faults, test_trees
     from tests.exact.test_second_implementation import (
         CASES,
         compare,
@@ -23,6 +23,9 @@ def check() -> None:
     pairs = [models for models in HAND_MADE if models.name in AWKWARD]
     test_a_proxy_enters_in_the_arithmetic_of_the_row()
     test_a_tail_mass_that_rounds_above_1_counts_as_1()
+    test_trees.test_trees_are_equal_when_all_that_makes_a_class_and_all_scores_are()
+    test_trees.test_paths_children_and_pruning()
+    test_trees.test_a_shape_of_nothing_is_refused((1, 1, 0))
     for models, case in product(pairs, CASES):
         compare(models, *case)
         test_classes.assert_same_tree(models.pair(), TreeShape(3, 3, 7), case[1], proxies.RHEO, 0)
