@@ -12,8 +12,14 @@ pytestmark = pytest.mark.exact
 
 def tree():
     """Root with slots 0 (token 5) and 1 (token 7, sampled); below slot 1 a fill in slot 2 and a lead in slot 0."""
-    columns = [[5, 7, 3, 4], [-1, -1, 1, 1], [1, 1, 2, 2], [0, 1, 2, 0], [0, 1, 2, 0]]
-    return Tree(*np.array(columns, dtype=np.int64), np.array([0.5, 0.4, 0.2, 0.1]))
+    return Tree(
+        token=np.array([5, 7, 3, 4]),
+        parent=np.array([-1, -1, 1, 1]),
+        depth=np.array([1, 1, 2, 2]),
+        slot=np.array([0, 1, 2, 0]),
+        kind=np.array([0, 1, 2, 0]),
+        score=np.array([0.5, 0.4, 0.2, 0.1]),
+    )
 
 
 def test_trees_are_equal_when_all_that_makes_a_class_and_all_scores_are():
