@@ -34,6 +34,8 @@ class Fit:
     `log_evidence` is the log of the e-process (inf where a cell of probability 0 was hit); `total_variation` the
     observed one, `radius` what it stays within under the null except with the stated probability; `visible` the total
     variation that chi-square would see here, whatever its direction, except with the stated probability of a miss.
+    `p_value` is the larger of chi-square's and G's: where few counts are expected the first is too light in its far
+    upper tail and the second too light in its lower one, and the larger keeps to its rate (tested by exact summation).
     """
 
     samples: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +17,7 @@ from montecarlo.auditing import ALARM, TOP, Audit, Bias, Position, Report
 from montecarlo.chunks import Chunker
 from montecarlo.commands import sources
 from montecarlo.commands.simulate import plain
-from montecarlo.recording import TOLERANCE, Record, read
+from montecarlo.recording import TOLERANCE, read
 from rheo_core import InvalidInput
 from rheo_core.errors import check_count
 
@@ -55,9 +54,10 @@ def command(
     quiet = as_json or not options.err.is_terminal
     with Progress(*columns, console=options.err, transient=True, disable=quiet) as progress:
         task = progress.add_task("auditing", total=None)
-        for chunk in Chunker(top).chunks(_records(files, tolerance, unused)):
-            running.update(chunk)
-            progress.update(task, completed=running.tokens)
+        for file in files:
+            for chunk in Chunker(top).chunks(read(file, tolerance, unused)):
+                running.update(chunk)
+                progress.update(task, completed=running.tokens)
     found = running.report(unused)
     if not as_json:
         report(found)
@@ -67,11 +67,6 @@ def command(
         draw_report(found, plot)
     options.deliver(document(found, files), as_json, save)
     return options.LOSSY if found.evidence_of_loss else options.LOSSLESS
-
-
-def _records(files: list[Path], tolerance: float, unused: set[str]) -> Iterator[Record]:
-    for file in files:
-        yield from read(file, tolerance, unused)
 
 
 def report(found: Report) -> None:

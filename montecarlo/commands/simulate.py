@@ -20,6 +20,7 @@ from montecarlo.checkpoint import Checkpoint
 from montecarlo.checks import Suite, Tally
 from montecarlo.commands import sources
 from montecarlo.commands.sources import Job, sources_of
+from montecarlo.goodness import Fit, samples_needed
 from montecarlo.pairs import Dials, Ints
 from montecarlo.simulation import ALARM, MISS, Bars, Outcome, simulate
 from rheo_core import DEFAULT_SUPPORT, InvalidInput
@@ -200,11 +201,20 @@ def document(job: Job, outcome: Outcome) -> dict[str, Any]:
         "evidence_of_loss": outcome.evidence_of_loss,
         "broken_claims": list(outcome.broken),
         "checks": [
-            {"name": verdict.name, "alarm": verdict.alarmed or None} | plain(asdict(verdict.fit))
+            {"name": verdict.name, "alarm": verdict.alarmed or None}
+            | plain(asdict(verdict.fit))
+            | {"samples_needed_for_tv_0.01": needed_for(verdict.fit, outcome)}
             for verdict in outcome.verdicts
         ],
         "scope": SCOPE,
     }
+
+
+def needed_for(fit: Fit, outcome: Outcome, variation: float = 0.01) -> int | None:
+    """Samples with which this check would see a total variation, whatever its direction; None without cells."""
+    if fit.degrees < 1:
+        return None
+    return samples_needed(variation, fit.degrees, Bars(outcome.alarm, len(outcome.verdicts)).at_end, MISS)
 
 
 def plain(values: dict[str, Any]) -> dict[str, Any]:

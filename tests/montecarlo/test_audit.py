@@ -388,3 +388,12 @@ def test_positions_beyond_the_last_are_put_together():
 def test_bad_options_are_refused(options, message):
     with pytest.raises(InvalidInput, match=message):
         Audit(**options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, method in methods.items() if method.claim == "lossless"])
+def test_no_lossless_method_of_the_catalogue_is_suspected(name):
+    """By position in the cycle too: under losslessness a token is a draw from its row whatever its place."""
+    target, draft = floats(WITNESSES[2].target), floats(WITNESSES[2].draft)
+    records = recorded(methods[name], target, draft, TreeShape(2, 3, 6), 3000, seed=6, text=30)
+    assert not report_of(records).evidence_of_loss

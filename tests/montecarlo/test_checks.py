@@ -147,3 +147,12 @@ def test_exact_laws_and_simulated_counts_agree_on_a_lossy_method():
     tokens = suite.engine.cycles(after((), np.zeros((len(runs), 0), dtype=np.int64)), runs).tokens[:, 0]
     share = np.bincount(tokens, minlength=3) / len(runs)
     assert np.abs(share - law).max() < 5 / np.sqrt(len(runs))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, method in methods.items() if method.claim == "lossless"])
+def test_no_lossless_method_of_the_catalogue_raises_an_alarm(name):
+    """Chains, trees and block verification alike: conditioning on the depth that was reached is no false alarm."""
+    pair = synthetic(Dials(vocabulary=6, states=5, overlap=0.75, support=0))
+    outcome = simulate(Suite(methods[name], pair, TreeShape(2, 3, 6), Uniforms(2)), 1500)
+    assert alarms(outcome) == []

@@ -84,6 +84,20 @@ def test_false_alarms_stay_at_their_rate():
     assert sum(each.log_evidence > math.log(50) for each in fits) <= most
 
 
+@pytest.mark.parametrize(("samples", "expected"), [(1000, 25.0), (10_000, 25.5), (100_000, 40.0)])
+def test_far_tails_keep_to_their_rate_where_few_counts_are_expected(samples, expected):
+    """Two cells, every outcome summed: the larger of the two p-values is below a with probability at most a, down to
+    1e-8. Planted fault: chi-square alone exceeds its rate several times over."""
+    p = expected / samples
+    counts = np.arange(300)
+    mass = stats.binom.pmf(counts, samples, p)
+    fits = [fit([int(k), samples - int(k)], [p, 1 - p], alarm=0.01) for k in counts]
+    for rate in (1e-3, 1e-4, 1e-6, 1e-8):
+        assert mass[[each.p_value < rate for each in fits]].sum() <= rate
+    alone = stats.chi2.sf([each.chi_square for each in fits], 1)
+    assert mass[alone < 1e-6].sum() > 3e-6
+
+
 def test_evidence_looked_at_after_every_batch_stays_at_its_rate():
     """500 lossless runs, each looked at 40 times: Ville's bound holds for the greatest value ever seen."""
     rng = np.random.default_rng(3)
