@@ -4,8 +4,9 @@ Its random calls are caught while it runs and every outcome is walked with its e
 exactly is refused by name and line. Torch is imported only where the code under test has imported it.
 
 Out of sight, and for the user to keep out of the function: a kernel or extension that draws inside by its own
-generator, the system's entropy (`os.urandom`, `secrets`), draws on other threads, and a NumPy generator made before that
-is reached through more than one attribute. What moves the global generators of `random`, NumPy or torch is noticed.
+generator, the system's entropy (`os.urandom`, `secrets`), draws on other threads, and a NumPy generator made before
+that is reached through more than one attribute. What moves the global generators of `random`, NumPy or torch is
+noticed.
 """
 
 from typing import Any

@@ -10,6 +10,7 @@ import linecache
 import sys
 import sysconfig
 from pathlib import Path
+from traceback import walk_tb
 from types import FrameType
 from typing import Any
 
@@ -46,9 +47,17 @@ def user_line() -> str:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _internal(frame.f_code.co_filename):
         frame = frame.f_back
-    if frame is None:
-        return "an unknown line"
-    path, number = frame.f_code.co_filename, frame.f_lineno
+    return "an unknown line" if frame is None else _written(frame, frame.f_lineno)
+
+
+def line_of(error: BaseException) -> str:
+    """The same of the innermost such frame that an exception passed through."""
+    passed = [(f, n) for f, n in walk_tb(error.__traceback__) if not _internal(f.f_code.co_filename)]
+    return _written(*passed[-1]) if passed else "an unknown line"
+
+
+def _written(frame: FrameType, number: int) -> str:
+    path = frame.f_code.co_filename
     source = linecache.getline(path, number, frame.f_globals).strip()
     source = source if len(source) <= 80 else f"{source[:77]}..."
     return f"{Path(path).name}:{number}" + (f" `{source}`" if source else "")

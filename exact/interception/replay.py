@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from exact.arithmetic import ZERO, fraction
-from exact.interception.errors import Unsupported
+from exact.interception.errors import Unsupported, line_of
 from exact.interception.numpy_calls import numpy_patches
 from exact.interception.patches import Patch, applied, bound_before, filled, names
 from exact.interception.python_calls import random_patches
 from exact.interception.session import Coins, Session
-from exact.interception.uniforms import Uniform
+from exact.interception.uniforms import FOLLOWED, Uniform
 from exact.outcomes import ExhaustiveChooser, TooManyOutcomes, UnhashableResult
 from rheo_core import InvalidInput
 
@@ -93,6 +93,8 @@ class Interception:
                 except Exception as error:
                     if Unsupported.last not in (None, error):
                         raise Unsupported.last from error
+                    if isinstance(error, TypeError | AttributeError) and "uniform" in str(error).lower():
+                        raise Unsupported("an operation", str(error), FOLLOWED, line_of(error)) from error
                     raise
             if Unsupported.last is not None:
                 raise Unsupported.last
