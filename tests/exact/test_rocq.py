@@ -10,21 +10,21 @@ import ast
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction as F
-from itertools import product
+from itertools import accumulate, product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from exact import law
-from exact.classes import brute_force_classes, grown_classes
-from rheo_core import DraftRow, Pair, TreeShape, speculate
+from exact.classes import TreeClass, brute_force_classes, grown_classes
+from rheo_core import Chooser, DraftRow, Pair, Tree, TreeShape, speculate
 from rheo_core.pool import Drafter
 from rheo_core.proxies import RHEO
+from rheo_core.rates import rheo_rate
 from tests.pairs import rational, rule, varied
 
 SOURCES = Path(__file__).parents[2] / "exact" / "rocq"
@@ -57,6 +57,11 @@ class Case:
     @property
     def size(self) -> int:
         return len(self.targets[0])
+
+    @property
+    def runs_twice(self) -> bool:
+        """Whether two cycles are run: the unmerged law of their text is the square of one cycle's."""
+        return self.depth == 1 and self.size <= 3
 
     @property
     def shape(self) -> TreeShape:
@@ -92,6 +97,7 @@ def _cases() -> Iterator[Case]:
         yield Case("three levels under the K cap", other, two, two, m, 2, 3, budget)
     for m in (0, 1, 2, 3):
         yield Case("one wide layer", wide, four, four, m, 3, 1, 2)
+        yield Case("one layer", target, uneven, uneven, m, 3, 1, 2)
         yield Case("fewer tokens than slots", other, two, two, m, 3, 2, 4)
     for m, budget in product((0, 1, 2), (2, 5)):
         yield Case("another sampling law", target, uneven, zeros, m, 2, 2, budget)
@@ -115,13 +121,17 @@ def _row(row: list[F]) -> str:
 
 def _table(case: Case, rows: Rows) -> str:
     """Every prefix that a tree can reach, and the row of each."""
-    prefixes = [p for length in range(case.depth + 1) for p in product(range(case.size), repeat=length)]
+    longest = 3 if case.runs_twice else case.depth  # a second cycle, where one is run, starts after up to 2 tokens
+    prefixes = [p for length in range(longest + 1) for p in product(range(case.size), repeat=length)]
     listed = "; ".join(f"([:: {'; '.join(f'{t}%nat' for t in p)}], {_row(varied(*rows)(p))})" for p in prefixes)
     return f"([:: {listed}], {_row(rows[0])})".replace("[:: ]", "[::]")
 
 
 def _script(cases: list[Case]) -> str:
-    """A Coq file that prints grown classes, layered classes and the law of the text for each case."""
+    """A Coq file that prints for each case grown and layered classes, rates of one pool, the text of 1 and 2 cycles.
+
+    Two cycles only where that is small.
+    """
     lines = [
         "From Coq Require Import ZArith.",
         "From mathcomp Require Import all_ssreflect all_algebra.",
@@ -136,8 +146,17 @@ def _script(cases: list[Case]) -> str:
         drafts = f"(model q{i}) (model s{i})"
         lines.append(f"Eval vm_compute in grown_classes {numbers} {drafts}.")
         lines.append(f"Eval vm_compute in layered_classes {numbers} {drafts}.")
+        rate = f"layer_rate {case.size}%nat {case.lead}%nat (model p{i}) {drafts}"
+        lines.append(f"Eval vm_compute in [seq {rate} n | n <- iota {case.lead + 1} {max(0, case.size - case.lead)}].")
         lines.append(f"Eval vm_compute in text {numbers} (model p{i}) {drafts}.")
+        if case.runs_twice:
+            lines.append(f"Eval vm_compute in texts {numbers} (model p{i}) {drafts} 2.")
     return "\n".join(lines) + "\n"
+
+
+def _values(case: Case) -> int:
+    """How many values the script prints for a case."""
+    return 5 if case.runs_twice else 4
 
 
 def _parsed(output: str) -> list[Any]:
@@ -162,15 +181,17 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def computed(compiled: Path) -> dict[str, tuple[Any, Any, Any]]:
+def computed(compiled: Path) -> dict[str, tuple[Any, ...]]:
     """What Coq computes for each case."""
     (compiled / "cases.v").write_text(_script(CASES))
     command = ["coqc", "-w", "none", "-Q", ".", "Rheo", "cases.v"]
     ran = subprocess.run(command, cwd=compiled, capture_output=True, text=True, timeout=LIMIT, check=False)
     assert ran.returncode == 0, ran.stderr
     values = _parsed(ran.stdout)
-    assert len(values) == 3 * len(CASES)
-    return {str(case): tuple(values[3 * i : 3 * i + 3]) for i, case in enumerate(CASES)}
+    counts = [_values(case) for case in CASES]
+    assert len(values) == sum(counts)
+    ends = list(accumulate(counts))
+    return {str(case): tuple(values[end - n : end]) for case, n, end in zip(CASES, counts, ends, strict=True)}
 
 
 def test_every_main_statement_is_closed_under_the_global_context(compiled: Path):
@@ -208,29 +229,56 @@ def _coq_classes(listed: Any) -> dict[Any, F]:
     return classes
 
 
-def _our_classes(classes: Any) -> dict[Any, F]:
-    return {
-        tuple((tree.path(i), int(tree.kind[i]), int(tree.token[i]), F(tree.score[i])) for i in range(len(tree))): F(
-            mass
-        )
-        for tree, mass in ((item.tree, item.probability) for item in classes)
-    }
+def _coq_law(listed: Any) -> dict[tuple[int, ...], F]:
+    """Texts of positive probability."""
+    return {tuple(tokens): F(*mass) for *mass, tokens in listed if mass[0]}
+
+
+def _nodes(tree: Tree) -> Any:
+    return tuple((tree.path(i), int(tree.kind[i]), int(tree.token[i]), F(tree.score[i])) for i in range(len(tree)))
+
+
+def _our_classes(classes: Iterable[TreeClass]) -> dict[Any, F]:
+    return {_nodes(item.tree): F(item.probability) for item in classes}
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_trees_classes_and_text_law_are_the_same(case: Case, computed: dict[str, tuple[Any, Any, Any]]):
+def test_trees_classes_and_text_law_are_the_same(case: Case, computed: dict[str, tuple[Any, ...]]):
     """Grown and layered classes with slots, kinds, tokens, scores and order; the law of one cycle's text."""
-    grown, layered, text = computed[str(case)]
+    grown, layered, _, text, *_ = computed[str(case)]
     drafter = Drafter(Pair(case.target, case.draft), case.width, case.lead, RHEO)
     assert _coq_classes(grown) == _our_classes(grown_classes(drafter, (), case.shape))
     assert _coq_classes(layered) == _our_classes(brute_force_classes(drafter, (), case.shape))
     method = rule("rheo", lead=case.lead)
     ours = law(lambda chooser: speculate(case.target, case.draft, (), method, case.shape, chooser).tokens)
-    theirs = {tuple(tokens): F(*mass) for *mass, tokens in text if mass[0]}
-    assert theirs == ours
+    assert _coq_law(text) == ours
 
 
-def test_a_difference_would_be_seen(computed: dict[str, tuple[Any, Any, Any]]):
+@pytest.mark.parametrize("case", [case for case in CASES if case.runs_twice], ids=str)
+def test_the_text_of_two_cycles_is_the_same(case: Case, computed: dict[str, tuple[Any, ...]]):
+    """What the theorem about cycles speaks of: the second starts from the prefix that the first has emitted."""
+    method = rule("rheo", lead=case.lead)
+
+    def two_cycles(chooser: Chooser) -> tuple[int, ...]:
+        first = speculate(case.target, case.draft, (), method, case.shape, chooser).tokens
+        return first + speculate(case.target, case.draft, first, method, case.shape, chooser).tokens
+
+    assert _coq_law(computed[str(case)][4]) == law(two_cycles)
+
+
+def _samples_at_the_root(case: Case) -> bool:
+    return Drafter(Pair(case.target, case.draft), case.lead + 1, case.lead, RHEO).pool(()).tail is not None
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if _samples_at_the_root(case)], ids=str)
+def test_rates_of_one_pool_are_the_same(case: Case, computed: dict[str, tuple[Any, ...]]):
+    """Theorem 3's left side, enumerated by Coq, beside the closed form: every pool at the root with a sampled token."""
+    p, q = case.target(()), case.draft(())
+    ours = [rheo_rate(p, q, case.lead, n) for n in range(case.lead + 1, case.size + 1)]
+    assert [F(*rate) for rate in computed[str(case)][2]] == ours
+
+
+def test_a_difference_would_be_seen(computed: dict[str, tuple[Any, ...]]):
     """The planted fault: the same case with another lead has other classes and another law."""
     one, two = (case for case in CASES if case.name.startswith("rows that") and case.budget == 3 and case.lead < 2)
     for theirs, others in zip(computed[str(one)], computed[str(two)], strict=True):
