@@ -19,13 +19,14 @@ from exact import executors
 from exact.commands import options
 from exact.counterexample import Counterexample, Table
 from exact.document import key, number
-from exact.hunting import Search, search
+from exact.hunting import Bounds, Search, exhaust, search
 from exact.hunting.gap import OPTIMUM, Gap, Gaps, widest_gaps
 from exact.hunting.hunter import plan_of
 from exact.hunting.report import coverage_lines, rows_line
 from exact.hunting.subject import Subject
 from exact.hunting.sweep import Progress as Report
 from rheo_core import InvalidInput
+from rheo_core.errors import check_count
 
 NOT_FOUND, FOUND = 0, 1
 
@@ -49,7 +50,13 @@ Against = Annotated[
     typer.Option("--against", help=f"Hunt the widest gaps in acceptance to this method, or to '{OPTIMUM}' (A*)."),
 ]
 AgainstLead = Annotated[int | None, typer.Option("--against-lead", help="m of the method named by --against.")]
-Depth = Annotated[int, typer.Option("--depth", help="Levels of the trees that --against compares.")]
+Denominator = Annotated[
+    int | None,
+    typer.Option("--denominator", help="Try all p and q up to this denominator, at V = 2 and 3, and nothing else."),
+]
+Depth = Annotated[int | None, typer.Option("--depth", help="Largest D (--denominator: 2, --against: 1).")]
+Width = Annotated[int, typer.Option("--width", help="Largest K, with --denominator.")]
+Budget = Annotated[int, typer.Option("--budget", help="Largest R, with --denominator.")]
 
 
 def command(
@@ -57,6 +64,10 @@ def command(
     method: Method = None,
     seconds: Seconds = 60,
     max_vocabulary: MaxVocabulary = 4,
+    denominator: Denominator = None,
+    depth: Depth = None,
+    width: Width = 2,
+    budget: Budget = 3,
     lead: options.Lead = None,
     seed: options.Seed = 0,
     workers: options.Workers = 1,
@@ -65,7 +76,6 @@ def command(
     pytest: Pytest = None,
     against: Against = None,
     against_lead: AgainstLead = None,
-    depth: Depth = 1,
     as_json: options.AsJson = False,
     save: options.Save = None,
 ) -> int:
@@ -77,21 +87,28 @@ def command(
         raise InvalidInput("METHOD", [each for each in (name, method) if each], "one method")
     chosen = str(name or method)
     if against is not None:
-        return _compare(chosen, against, seconds, max_vocabulary, depth, lead, against_lead, workers, as_json, save)
+        leads = lead, against_lead
+        return _compare(chosen, against, seconds, max_vocabulary, depth or 1, leads, workers, as_json, save)
+    bounds = None if denominator is None else all_up_to(denominator, max_vocabulary, depth or 2, budget, width)
     if not as_json:
-        _say_plan(chosen, max_vocabulary, lead, seconds)
+        _say_plan(chosen, max_vocabulary, lead, seconds, bounds)
     with executors.processes(workers) as executor, _progress(not as_json) as progress:
-        result = search(
-            chosen,
-            seconds=seconds,
-            max_vocabulary=max_vocabulary,
-            seed=seed,
-            executor=executor,
-            lead=lead,
-            first=first,
-            resume=resume,
-            progress=progress,
-        )
+        if bounds is None:
+            result = search(
+                chosen,
+                seconds=seconds,
+                max_vocabulary=max_vocabulary,
+                seed=seed,
+                executor=executor,
+                lead=lead,
+                first=first,
+                resume=resume,
+                progress=progress,
+            )
+        else:
+            result = exhaust(
+                chosen, bounds, seconds=seconds, executor=executor, lead=lead, resume=resume, progress=progress
+            )
     found = result.counterexample
     if not as_json:
         _report(result)
@@ -107,8 +124,7 @@ def _compare(
     seconds: float,
     max_vocabulary: int,
     depth: int,
-    lead: int | None,
-    second_lead: int | None,
+    leads: tuple[int | None, int | None],
     workers: int,
     as_json: bool,
     save: Path | None,
@@ -120,8 +136,8 @@ def _compare(
             seconds=seconds,
             max_vocabulary=max_vocabulary,
             depth=depth,
-            lead=lead,
-            second_lead=second_lead,
+            lead=leads[0],
+            second_lead=leads[1],
             executor=executor,
             progress=progress,
         )
@@ -131,14 +147,21 @@ def _compare(
     return NOT_FOUND if gaps.more is None and gaps.less is None else FOUND
 
 
-def _say_plan(chosen: str, max_vocabulary: int, lead: int | None, seconds: float) -> None:
+def all_up_to(denominator: int, max_vocabulary: int, depth: int, budget: int, width: int) -> list[Bounds]:
+    """All p and q up to a denominator, alike and prefix-dependent, at V = 2 and 3."""
+    check_count("denominator", denominator, 1)
+    return [Bounds(v, depth, budget, width, denominator, denominator) for v in (2, 3) if v <= max_vocabulary]
+
+
+def _say_plan(chosen: str, max_vocabulary: int, lead: int | None, seconds: float, bounds: list[Bounds] | None) -> None:
     """A size estimate, before anything is run."""
-    levels = plan_of(Subject.of(chosen), max_vocabulary, lead)
+    levels = plan_of(Subject.of(chosen), max_vocabulary, lead, bounds)
     cases = sum(level.cases for level in levels)
+    then = "then cases by chance; " if bounds is None else ""
     options.err.print(
-        f"hunting {chosen}: up to {len(levels)} levels, {float(cases):.3g} cases, then cases by chance; "
-        f"at most {seconds:g} s",
+        f"hunting {chosen}: up to {len(levels)} levels, {float(cases):.3g} cases, {then}at most {seconds:g} s",
         highlight=False,
+        soft_wrap=True,
     )
 
 

@@ -49,6 +49,7 @@ def try_chance(packed: str | bytes, deadline: float, chance: Chance) -> Tried:
 def take(trier: Trier, deadline: float, chance: Chance) -> Tried:
     """One job with a given trier."""
     trier.tried = tried = Tried()
+    trier.deadline = deadline
 
     def may_go_on() -> bool:
         return time.time() < deadline

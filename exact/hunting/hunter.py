@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -126,11 +127,33 @@ def search(
     noted and found again; `progress` is called with what is being tried and the share done.
     Raises `InvalidInput` where the rule breaks on some rows, or refuses all of them, and no counterexample was found.
     """
-    _check(seconds, max_vocabulary, seed)
-    subject = Subject.of(method)
-    if lead is not None and not subject.has_leads:
-        raise InvalidInput("lead", lead, f"no lead with {subject.method.name}, which has no lead to set")
-    return _Hunt(subject, seconds, max_vocabulary, seed, executor, lead, first, resume, progress).run()
+    check_count("max_vocabulary", max_vocabulary, 2)
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise InvalidInput("seed", seed, "an int")
+    return _Hunt(Subject.of(method), Terms(seconds, executor, lead, resume, progress)).search(
+        max_vocabulary, seed, first
+    )
+
+
+def exhaust(
+    method: Method | str,
+    bounds: Sequence[Bounds],
+    *,
+    seconds: float = math.inf,
+    executor: Executor | None = None,
+    lead: int | None = None,
+    resume: Path | None = None,
+    progress: Progress | None = None,
+) -> Search:
+    """Try every case within `bounds`, smallest first, until one is lossy: the bounded-exhaustive engine by itself.
+
+    The other arguments are those of `search`. `coverage` of the result says how many cases were covered.
+
+    >>> tried = exhaust("chain", [Bounds(2, depth=1, budget=1, width=1, alike=4, dependent=2)])
+    >>> tried.counterexample, tried.finished, tried.coverage.cases
+    (None, True, 121)
+    """
+    return _Hunt(Subject.of(method), Terms(seconds, executor, lead, resume, progress)).exhaust(bounds)
 
 
 def hunt(
@@ -155,11 +178,13 @@ def hunt(
     return search(method, seconds=seconds, max_vocabulary=max_vocabulary, seed=seed, executor=executor).counterexample
 
 
-def plan_of(subject: Subject, max_vocabulary: int, lead: int | None) -> list[Level]:
-    """Every level that a hunt goes through if it finds nothing."""
-    of_tree = isinstance(subject.method, TreeMethod)
-    bounds = [each for phase in (QUICK, OWN, WIDE, WIDER) for each in bounds_of(subject.method, phase, max_vocabulary)]
-    return in_order(bounds, Leads(subject.has_leads, lead, of_tree))
+def plan_of(
+    subject: Subject, max_vocabulary: int, lead: int | None, bounds: Sequence[Bounds] | None = None
+) -> list[Level]:
+    """Every level that a hunt goes through if it finds nothing, or all those of given bounds."""
+    phases = (QUICK, OWN, WIDE, WIDER)
+    found = bounds or [each for phase in phases for each in bounds_of(subject.method, phase, max_vocabulary)]
+    return in_order(found, Leads(subject.has_leads, lead, isinstance(subject.method, TreeMethod)))
 
 
 def bounds_of(method: Method, phase: str, max_vocabulary: int) -> list[Bounds]:
@@ -171,40 +196,50 @@ def bounds_of(method: Method, phase: str, max_vocabulary: int) -> list[Bounds]:
     return bounds
 
 
+@dataclass(frozen=True)
+class Terms:
+    """What a hunt is given besides its method; see `search`."""
+
+    seconds: float
+    executor: Executor | None = None
+    lead: int | None = None
+    resume: Path | None = None
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.seconds, bool) or not self.seconds > 0:
+            raise InvalidInput("seconds", self.seconds, "a positive number of seconds")
+
+
 class _Hunt:
     """One hunt under way."""
 
-    def __init__(
-        self,
-        subject: Subject,
-        seconds: float,
-        max_vocabulary: int,
-        seed: int,
-        executor: Executor | None,
-        lead: int | None,
-        first: bool,
-        resume: Path | None,
-        progress: Progress | None,
-    ) -> None:
+    def __init__(self, subject: Subject, terms: Terms) -> None:
+        if terms.lead is not None and not subject.has_leads:
+            raise InvalidInput("lead", terms.lead, f"no lead with {subject.method.name}, which has no lead to set")
         self.subject = subject
+        self.terms = terms
         self.start = time.time()
-        self.seconds = seconds
-        self.max_vocabulary = max_vocabulary
-        self.seed = seed
-        self.first = first
-        self.executor = executor
         of_tree = isinstance(subject.method, TreeMethod)
-        self.leads = Leads(subject.has_leads, lead, of_tree)
-        own = getattr(subject.method, "lead", None) if lead is None and subject.has_leads else lead
+        own = getattr(subject.method, "lead", None) if terms.lead is None and subject.has_leads else terms.lead
+        self.leads = Leads(subject.has_leads, terms.lead, of_tree)
         self.own_lead = Leads(subject.has_leads, own, of_tree)
-        self.journal = Journal(resume, subject.digest) if resume is not None else Journal()
-        self.progress = progress
+        self.journal = Journal() if terms.resume is None else Journal(terms.resume, subject.digest)
         self.best: Case | None = None
         self.result = Search(subject.method.name, subject.source)
 
-    def run(self) -> Search:
+    def search(self, max_vocabulary: int, seed: int, first: bool) -> Search:
         """All phases, as far as time goes."""
-        self.result.finished = self.all_phases() and self.time_is_left(1)
+        self.result.finished = self.phases(max_vocabulary, seed, first) and self.time_is_left(1)
+        return self.outcome()
+
+    def exhaust(self, bounds: Sequence[Bounds]) -> Search:
+        """The bounds given, and nothing else."""
+        self.result.finished = self.sweep(bounds, 1)
+        return self.outcome()
+
+    def outcome(self) -> Search:
+        """The result, certified."""
         self.result.seconds = time.time() - self.start
         if self.best is not None:
             self.result.certificate = self.certified(self.best)
@@ -212,31 +247,35 @@ class _Hunt:
             self.refuse_broken()
         return self.result
 
-    def all_phases(self) -> bool:
+    def phases(self, max_vocabulary: int, seed: int, first: bool) -> bool:
         """Look, then look for something smaller; whether everything within the bounds was tried."""
-        done = self.sweep(QUICK, 0.6)
-        if not (self.best and self.first):
-            done = self.sweep(OWN, 0.8, self.own_lead) and done
+
+        def within(phase: str) -> list[Bounds]:
+            return bounds_of(self.subject.method, phase, max_vocabulary)
+
+        vocabularies = tuple(range(2, max_vocabulary + 1))
+        done = self.sweep(within(QUICK), 0.6)
+        if not (self.best and first):
+            done = self.sweep(within(OWN), 0.8, self.own_lead) and done
         if self.best is None:
-            self.take_chances(0, 0.9)
-        if self.best and self.first:
+            self.take_chances(vocabularies, seed, 0, 0.9)
+        if self.best and first:
             return False
-        done = self.sweep(WIDE, 1) and done
+        done = self.sweep(within(WIDE), 1) and done
         if self.best is None:
-            done = self.sweep(WIDER, 1) and done
+            done = self.sweep(within(WIDER), 1) and done
         if self.best is None and done:
-            self.take_chances(CHANCE_JOBS, 1)
+            self.take_chances(vocabularies, seed, CHANCE_JOBS, 1)
         return done
 
     def deadline(self, share: float) -> float:
-        return self.start + share * self.seconds
+        return self.start + share * self.terms.seconds
 
     def time_is_left(self, share: float) -> bool:
         return time.time() < self.deadline(share)
 
-    def sweep(self, phase: str, share: float, leads: Leads | None = None) -> bool:
-        """Try every case within the phase's bounds that is smaller than the best so far; whether all were tried."""
-        bounds = bounds_of(self.subject.method, phase, self.max_vocabulary)
+    def sweep(self, bounds: Sequence[Bounds], share: float, leads: Leads | None = None) -> bool:
+        """Try every case within the bounds that is smaller than the best so far; whether all were tried."""
         tried = {*self.result.coverage.levels, *self.result.coverage.too_large}
         levels = [
             level for level in in_order(bounds, leads or self.leads) if level not in tried and self.is_smaller(level)
@@ -246,10 +285,10 @@ class _Hunt:
             self.subject,
             levels,
             self.result.coverage,
-            executor=self.executor,
+            executor=self.terms.executor,
             deadline=self.deadline(share),
             journal=self.journal,
-            progress=self.progress,
+            progress=self.terms.progress,
         )
         if found is not None and (self.best is None or found.size < self.best.size):
             self.best = found
@@ -259,21 +298,21 @@ class _Hunt:
         """Whether the level has cases smaller than the best so far."""
         return self.best is None or level.key <= self.best.level
 
-    def take_chances(self, first: int, share: float) -> None:
+    def take_chances(self, vocabularies: tuple[int, ...], seed: int, start: int, share: float) -> None:
         """Jobs of chance, one after another, until one finds something."""
         from exact.hunting import chance  # Hypothesis takes its time to import
 
-        jobs = chance.jobs(tuple(range(2, self.max_vocabulary + 1)), self.leads, self.seed, CHANCE_JOBS, first)
+        jobs = chance.jobs(vocabularies, self.leads, seed, CHANCE_JOBS, start)
         deadline = self.deadline(share)
         run = (
             partial(chance.take, Trier(self.subject.method), deadline)
-            if self.executor is None
+            if self.terms.executor is None
             else partial(chance.try_chance, self.subject.packed, deadline)
         )
-        results = executors.in_order(run, jobs, self.executor)
+        results = executors.in_order(run, jobs, self.terms.executor)
         for number, tried in enumerate(results):
-            if self.progress is not None:
-                self.progress("by chance", number / CHANCE_JOBS)
+            if self.terms.progress is not None:
+                self.terms.progress("by chance", number / CHANCE_JOBS)
             self.result.by_chance += tried.computed
             self.result.coverage.refusals.add(tried.refusals)
             if tried.found is not None:
@@ -301,11 +340,3 @@ class _Hunt:
             raise InvalidInput(
                 self.subject.method.name, refusals.first_refused, "a rule that takes some rows and shape"
             )
-
-
-def _check(seconds: float, max_vocabulary: int, seed: int) -> None:
-    if isinstance(seconds, bool) or not 0 < seconds < math.inf:
-        raise InvalidInput("seconds", seconds, "a positive number of seconds")
-    check_count("max_vocabulary", max_vocabulary, 2)
-    if isinstance(seed, bool) or not isinstance(seed, int):
-        raise InvalidInput("seed", seed, "an int")

@@ -58,20 +58,20 @@ class OutOfTime(EnumerationError):
 
 
 class Trier:
-    """Tries cases of one method; not to be shared by threads."""
+    """Tries cases of one method up to the time.time() of `deadline`; not to be shared by threads."""
 
     def __init__(self, method: Method) -> None:
         self.method = method
         self.bank = Bank()
         self.tried = Tried()
-        self._deadline = float("inf")
+        self.deadline = float("inf")
         self._processes: dict[Hashable, Process] = {}
         self._chains: dict[Hashable, Chains] = {}
         self._replays: dict[Hashable, list[WatchedShape]] = {}
 
     def block(self, block: Block, deadline: float = float("inf")) -> Tried:
         """Try every case of a block, up to the time.time() of `deadline`."""
-        self._deadline = deadline
+        self.deadline = deadline
         tried = Tried()
         try:
             for case in self._lossy(block, tried):
@@ -132,20 +132,18 @@ class Trier:
         pair = self.pair_of(case)
         try:
             found = classes(BankDrafter(pair, rule, case.shape), (), case.shape, OUTCOMES)
-        except TooManyOutcomes:
+            state = chains.process.state(nodes.start(found, pair, case.shape))
+            return None if chains.is_sound(state) else self._case(level, pair, next(chains.wrong(state)))
+        except (TooManyOutcomes, OutOfTime):
             return None
         except EnumerationError:
             raise
         except Exception as error:
             self._refused(error, pair, self.tried)
             return None
-        state = chains.process.state(nodes.start(found, pair, case.shape))
-        if chains.is_sound(state):
-            return None
-        return self._case(level, pair, next(chains.wrong(state)))
 
     def _tick(self) -> None:
-        if time.time() > self._deadline:
+        if time.time() > self.deadline:
             raise OutOfTime
 
     def _lossy(self, block: Block, tried: Tried) -> Iterator[Case]:

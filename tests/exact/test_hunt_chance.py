@@ -11,12 +11,13 @@ import pytest
 
 from exact import certify
 from exact.catalogue import methods
-from exact.hunting import Bounds, Case, Leads, Model, search
+from exact.hunting import Bounds, Case, Leads, Model, exhaust, search
 from exact.hunting.bounds import in_order
 from exact.hunting.cases import laws, smallest_law
 from exact.hunting.chance import DIRECTED_CASES, jobs, take
 from exact.hunting.families import directed, kinds
 from exact.hunting.gap import widest_gaps
+from exact.hunting.report import coverage_lines
 from exact.hunting.shrink import nearest, shrink
 from exact.hunting.tries import Trier
 from rheo_core import TreeMethod, TreeShape, rates, verification
@@ -172,3 +173,26 @@ def test_the_widest_gaps_that_are_known():
     )  # fmt: skip
     assert over.more is not None
     assert over.more.value == F(1, 4)
+
+
+def test_all_cases_up_to_a_denominator_are_counted():
+    bounds = [Bounds(2, depth=1, budget=2, width=2, alike=3, dependent=2)]
+    result = exhaust("chain", bounds)
+    assert result.finished
+    assert result.counterexample is None
+    shapes, alike, dependent = 4, len(laws(2, 3)) ** 2, len(laws(2, 2)) ** 4 - len(laws(2, 2)) ** 2
+    assert result.coverage.cases == shapes * (alike + dependent)
+
+
+def test_an_exhaustive_search_ends_at_the_smallest_case():
+    result = exhaust("rheo-half", [Bounds(2, depth=2, budget=2, width=2, alike=3, dependent=3)])
+    assert result.finished
+    assert result.counterexample is not None
+    assert result.counterexample.shape == TreeShape(2, 2, 2)
+    assert result.counterexample.draft[()] == (F(1, 3), F(2, 3))
+
+
+def test_a_hunt_without_enough_time_says_so():
+    result = search("rheo", seconds=0.2)
+    assert not result.finished
+    assert any("bound, not a proof" in line for line in coverage_lines(result))

@@ -162,6 +162,24 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, said, capsys):
     assert said in lines[0]
 
 
+def test_all_rows_up_to_a_denominator(capsys):
+    assert run("hunt", "chain", "--denominator", 2, "--depth", 1, "--budget", 1, "--width", 1, "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["finished"]
+    assert document["cases_covered"] == 3**4 + 6**5  # V = 2: q, p and two more p; V = 3: q, p and three more p
+
+
+def test_gaps_in_acceptance_both_ways(capsys):
+    arguments = ("hunt", "rheo", "--lead", 0, "--against", "rheo", "--against-lead", 1, "--max-vocabulary", 2)
+    assert run(*arguments) == 1
+    printed = capsys.readouterr().out
+    assert "rheo m=0 accepts up to 1/2 = 0.5 more than rheo m=1" in printed
+    assert run(*arguments, "--json") == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["more"]["value"]["exact"] == "1/2"
+    assert document["finished"]
+
+
 def test_one_lead_is_kept_when_given():
     free, fixed = search("rheo-raw", first=True), search("rheo-raw", lead=1, first=True)
     assert free.counterexample is not None
