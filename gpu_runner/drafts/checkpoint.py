@@ -113,6 +113,8 @@ def read_config(folder: Path, rope_base: float | None = None) -> EagleConfig:
         raise InvalidInput(
             f"{path}: num_hidden_layers", layer["num_hidden_layers"], "1 (an EAGLE-3 head has one layer)"
         )
+    if layer.get("hidden_act", "silu") != "silu":
+        raise InvalidInput(f"{path}: hidden_act", layer["hidden_act"], "silu")
     hidden, heads = size("hidden_size"), size("num_attention_heads")
     vocabulary = size("vocab_size")
     return EagleConfig(
@@ -126,7 +128,7 @@ def read_config(folder: Path, rope_base: float | None = None) -> EagleConfig:
         draft_vocabulary=size("draft_vocab_size", vocabulary),
         target_hidden=size("target_hidden_size", hidden),
         rope_base=_rope_base(layer, rope_base, path),
-        capture=_capture(given),
+        capture=_capture(given, path),
         norm_before_residual=bool(given.get("norm_before_residual", False)),
         speculators=speculators,
     )
@@ -145,12 +147,20 @@ def _rope_base(layer: Mapping[str, Any], given: float | None, path: Path) -> flo
     return float(base)
 
 
-def _capture(given: Mapping[str, Any]) -> tuple[int, ...] | None:
-    """Layers whose entering stream is read: the file counts the layer *behind* which it reads, one less."""
-    behind = given.get("eagle_aux_hidden_state_layer_ids") or (given.get("eagle_config") or {}).get(
-        "eagle_aux_hidden_state_layer_ids"
-    )
-    return None if behind is None else tuple(int(layer) + 1 for layer in behind)
+def _capture(given: Mapping[str, Any], path: Path) -> tuple[int, ...] | None:
+    """Target layers whose entering stream is read.
+
+    At the top level (speculators, vLLM) the ids are those layers; inside `eagle_config` they are the layers *behind*
+    which the stream is read, one less.
+    """
+    name = "eagle_aux_hidden_state_layer_ids"
+    direct, behind = given.get(name), (given.get("eagle_config") or {}).get(name)
+    ids, shift = (direct, 0) if direct is not None else (behind, 1)
+    if ids is None:
+        return None
+    if not isinstance(ids, list) or not ids or any(type(layer) is not int for layer in ids):
+        raise InvalidInput(f"{path}: {name}", ids, "a list of layer numbers")
+    return tuple(layer + shift for layer in ids)
 
 
 def read_checkpoint(folder: Path, rope_base: float | None = None) -> Checkpoint:

@@ -113,6 +113,8 @@ def test_capture_layers_and_base_of_the_config(tmp_path):
     draft = EagleDraft.load(folder, target, rope_base=777.0)
     assert draft.features == (1, 2, 5)
     assert draft.config.rope_base == 777.0
+    other = tiny_head(tmp_path / "s", 11, speculators=True, eagle_aux_hidden_state_layer_ids=[0, 1, 4])
+    assert EagleDraft.load(other, target).features == (0, 1, 4)
 
 
 def test_bin_files_are_read_without_running_code(tmp_path):
@@ -175,6 +177,8 @@ def test_broken_checkpoints_are_refused(name, tmp_path):
         ("rope_scaling", {"rope_type": "llama3", "factor": 8.0}, "rope_scaling"),
         ("rope_theta", -1, "RoPE base"),
         ("head_dim", 4, "q_proj.weight"),
+        ("hidden_act", "gelu", "hidden_act"),
+        ("eagle_aux_hidden_state_layer_ids", "2", "layer numbers"),
         ("draft_vocab_size", 8, "d2t"),
     ],
 )
