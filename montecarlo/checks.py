@@ -19,7 +19,7 @@ from montecarlo.goodness import Counts, Floats
 from montecarlo.pairs import Batch, BatchedPair, CallablePair, Ints, TablePair, scores
 from montecarlo.simulator import Cycles, Simulator, after, engine, texts
 from montecarlo.uniforms import Uniforms
-from rheo_core import Method, TreeMethod, TreeShape, rates, verification
+from rheo_core import DraftRow, Method, TreeMethod, TreeShape, proxies, rates, verification
 from rheo_core.rows import Pair, Prefix
 from rheo_core.tree import SAMPLED
 
@@ -84,7 +84,7 @@ class Suite:
 
     def batch(self) -> int:
         """How many cycles to ask for at once."""
-        return self.engine.batch()
+        return self.engine.batch(self.prefix)
 
     def nothing(self) -> Tally:
         """Counts of no cycles."""
@@ -178,7 +178,7 @@ def expected_acceptance(
     method: Method, pair: TablePair | CallablePair, prefix: Prefix, shape: TreeShape
 ) -> Floats | None:
     """P(d drafted tokens accepted), d = 0..D: Theorem 3 and its kin for D = 1, enumeration where small, else None."""
-    if shape.depth == 1 and isinstance(method, TreeMethod) and method.verify in RATES:
+    if shape.depth == 1 and isinstance(method, TreeMethod) and _pool_is_fixed(method, shape):
         rate = float(_one_layer(method, pair, prefix, shape))
         return np.array([1 - rate, rate])
     vocabulary = pair.targets(after(prefix, np.zeros((1, 0), dtype=np.int64))).shape[1]
@@ -196,9 +196,17 @@ RATES: Mapping[object, str] = {
 }
 
 
+FIXED = (proxies.RHEO, proxies.NEXT_TOKEN, proxies.TAIL_MASS)
+"""Proxies in [q(x_{m+1}), 1] that ignore Y: the sampled candidate is then in the pool whatever it is."""
+
+
+def _pool_is_fixed(method: TreeMethod, shape: TreeShape) -> bool:
+    return method.verify in RATES and (method.leads(shape) >= shape.width or method.proxy in FIXED)
+
+
 def _one_layer(method: TreeMethod, pair: TablePair | CallablePair, prefix: Prefix, shape: TreeShape) -> float:
     p, q = pair.target_at(prefix), pair.draft_at(prefix)
-    size = len(q.score) if hasattr(q, "score") else len(q)
+    size = len(q.score) if isinstance(q, DraftRow) else len(q)
     candidates = min(shape.budget, shape.width, size)
     rate = getattr(rates, RATES[method.verify])
     return float(rate(p, q, method.leads(shape), candidates, ids=pair.ids))

@@ -53,8 +53,8 @@ class Engine(Protocol):
         """Cycle `number` of each of `runs` [B] at `prefixes` [B, L]."""
         ...
 
-    def batch(self) -> int:
-        """How many cycles to ask for at once."""
+    def batch(self, prefix: Prefix = ()) -> int:
+        """How many cycles to ask for at once at `prefix`."""
         ...
 
 
@@ -63,9 +63,8 @@ class Simulator:
 
     def __init__(self, method: TreeMethod | str, pair: BatchedPair, shape: TreeShape, uniforms: Uniforms) -> None:
         rule = find_method(method)
-        if not can_simulate(rule):
+        if not isinstance(rule, TreeMethod) or not can_simulate(rule):
             raise InvalidInput("method", rule.name, "a layered TreeMethod with a verification rule of rheo_core")
-        assert isinstance(rule, TreeMethod)
         self.method = rule
         self.shape = shape
         self.uniforms = uniforms
@@ -80,10 +79,10 @@ class Simulator:
         tokens = verify(self.source, trees, prefixes, self._rule, self.shape.depth, self.uniforms, streams)
         return Cycles(tokens, trees)
 
-    def batch(self) -> int:
+    def batch(self, prefix: Prefix = ()) -> int:
         """How many cycles keep a batch within BATCH_NUMBERS."""
-        vocabulary = self.source.targets(np.zeros((1, 0), dtype=np.int64)).shape[1] * self._rows_a_cycle
-        return int(np.clip(BATCH_NUMBERS // vocabulary, LEAST_BATCH, 4096))
+        numbers = self.source.targets(after(prefix, np.zeros((1, 0), dtype=np.int64))).shape[1] * self._rows_a_cycle
+        return int(np.clip(BATCH_NUMBERS // numbers, max(1, LEAST_BATCH // self._rows_a_cycle), 4096))
 
 
 class ReferenceLoop:
@@ -105,7 +104,7 @@ class ReferenceLoop:
             tokens[row, : len(emitted)] = emitted
         return Cycles(tokens, None)
 
-    def batch(self) -> int:
+    def batch(self, prefix: Prefix = ()) -> int:
         """A few, so that there is something to look at soon."""
         return 64
 
