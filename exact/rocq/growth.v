@@ -372,7 +372,7 @@ move: us step; rewrite ue /tree.undrawn => us; rewrite us.
 have [_ ->] := pool_sampled ein (eqP us); exact.
 Qed.
 
-(* Growth = expand-and-prune, order included, on every draws. *)
+(* Growth = expand-and-prune, order included, on any draws. *)
 Corollary growth_is_pruning n : run draw (grow n [::]) = prune rank n unpruned.
 Proof. by have := run_grow n 0; rewrite take0 addn0. Qed.
 End Pointwise.
