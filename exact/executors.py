@@ -13,7 +13,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import get_context
@@ -55,6 +55,7 @@ def in_order(
 
     `window` is the number of batches under way at once (None: twice the number of processors). Closing the iterator
     cancels what has not started. `function` and the jobs must be picklable when the executor uses other processes.
+    Raises `InvalidInput` when a worker dies.
     """
     if executor is None:
         yield from map(function, jobs)
@@ -70,7 +71,11 @@ def in_order(
                 waiting.append(executor.submit(_batch, function, batch))
             if not waiting:
                 return
-            results, seconds = waiting.popleft().result()
+            try:
+                results, seconds = waiting.popleft().result()
+            except BrokenExecutor as error:
+                expected = "workers that stay alive (is memory short?); what a journal holds is not lost"
+                raise InvalidInput("executor", f"a worker died: {error}", expected) from error
             if seconds < BATCH_SECONDS and len(results) == size:
                 size *= 2
             yield from results

@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import os
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -13,7 +15,7 @@ import pytest
 
 from exact import certify
 from exact.catalogue import methods
-from exact.executors import in_order, processes
+from exact.executors import in_order, pack, processes, unpack
 from exact.hunting import Bounds, Case, Coverage, Leads, Level, Model, sweep
 from exact.hunting.bounds import blocks, most_nodes
 from exact.hunting.bounds import in_order as levels_in_order
@@ -278,3 +280,28 @@ def test_workers_must_be_a_number():
         pass
     with processes(1) as pool:
         assert pool is None
+
+
+def test_a_worker_that_dies_is_reported():
+    with processes(2) as pool, pytest.raises(InvalidInput, match="a worker died"):
+        list(in_order(os._exit, [1], pool))
+
+
+def test_a_rule_that_cannot_be_sent_is_refused_and_a_users_function_can_be():
+    def local(target, draft, prefix, shape, chooser):
+        return [chooser.index(draft(prefix))]
+
+    assert unpack(pack(local)).__name__ == "local"
+    with pytest.raises(InvalidInput, match="sent to another process"):
+        pack(threading.Lock())
+
+
+@pytest.mark.slow
+def test_the_same_result_on_a_dask_cluster():
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed (extra `dask`)")
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    with cluster, distributed.Client(cluster) as client:
+        by_dask, covered = swept("rheo-half", client.get_executor())
+    alone, covered_alone = swept("rheo-half")
+    assert by_dask == alone
+    assert covered.levels == covered_alone.levels
