@@ -26,6 +26,7 @@ def main() -> int:
     parser.add_argument("--module", action="append", choices=MODULES, help="only this module of rheo_core; repeatable")
     parser.add_argument("--quick", action="store_true", help="stop after the quick part")
     parser.add_argument("--only", default="", help="only mutants whose key contains this text")
+    parser.add_argument("--again", type=Path, help="only what survived in a run that was saved to this file")
     parser.add_argument("--seconds", type=int, default=600, help="processor time of one run of the certificate")
     parser.add_argument("--save", type=Path, help="write the verdicts to a JSON file")
     options = parser.parse_args()
@@ -34,14 +35,21 @@ def main() -> int:
         if judge(None, arguments, options.seconds)[0] != SURVIVED:
             print(f"the unchanged program fails {arguments or 'the quick part'}", file=sys.stderr)
             return 2
+    before = None if options.again is None else survivors_of(options.again)
     chosen = [
         mutant
         for name in options.module or MODULES
         for mutant in mutants(Path("rheo_core") / f"{name}.py")
-        if options.only in mutant.key
+        if options.only in mutant.key and (before is None or mutant.key in before)
     ]
     verdicts = [run(mutant, options.quick, options.seconds, f"{i}/{len(chosen)}") for i, mutant in enumerate(chosen, 1)]
     return report(verdicts, options.save)
+
+
+def survivors_of(saved: Path) -> set[str]:
+    """Keys of the mutants that survived in a saved run."""
+    entries = json.loads(saved.read_text(encoding="utf-8"))["mutants"]
+    return {entry["mutant"] for entry in entries if entry["outcome"] == SURVIVED}
 
 
 def run(mutant: Mutant, quick: bool, seconds: int, number: str) -> Verdict:

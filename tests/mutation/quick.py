@@ -11,7 +11,7 @@ def check() -> None:
     """The second implementation's laws, trees by address, and every fault's law; the first difference raises."""
     from exact.faults import cases
     from rheo_core import TreeShape, proxies
-    from tests.exact import test_classes, test_faults, test_trees
+    from tests.exact import test_catalogue, test_classes, test_faults, test_trees
     from tests.exact.test_second_implementation import (
         CASES,
         compare,
@@ -26,6 +26,9 @@ def check() -> None:
     test_trees.test_trees_are_equal_when_all_that_makes_a_class_and_all_scores_are()
     test_trees.test_paths_children_and_pruning()
     test_trees.test_a_shape_of_nothing_is_refused((1, 1, 0))
+    test_faults.test_only_the_accepted_prefix_counts()
+    test_faults.test_an_end_token_inside_the_accepted_prefix_ends_the_text()
+    test_catalogue.test_an_id_map_is_followed("block")
     for models, case in product(pairs, CASES):
         compare(models, *case)
         test_classes.assert_same_tree(models.pair(), TreeShape(3, 3, 7), case[1], proxies.RHEO, 0)
