@@ -20,7 +20,7 @@ from gpu_runner.cache import TreeCache, causal
 from gpu_runner.drafting import Drafted, Nodes, Rank, by_score, layered
 from gpu_runner.drafts.base import Draft, DraftSession
 from gpu_runner.draws import Draws
-from gpu_runner.expected import expected_tokens
+from gpu_runner.expected import ACCEPTANCE, expected_tokens
 from gpu_runner.laws import check_int
 from gpu_runner.models import CausalModel, on_device
 from gpu_runner.pool import TorchProxy, torch_proxy
@@ -201,7 +201,11 @@ class Engine:
         scored = self.score(session, drafted)
         tokens, path = self.commit(session, drafted, scored, draws)
         ended = now(self.target.device)
-        expected = expected_tokens(tree, *self.laws(drafted, scored), self.parts.verify) if self.expect else None
+        expected = (
+            expected_tokens(tree, *self.laws(drafted, scored), self.parts.verify)
+            if self.expect and self.parts.verify in ACCEPTANCE
+            else None
+        )
         aside = now(self.target.device) - ended
         return EngineCycle(tokens, len(path), tree, middle - started, ended - middle, expected, aside)
 

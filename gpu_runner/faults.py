@@ -98,7 +98,7 @@ def trust_first(parts: Parts) -> Parts:
 
 def raw_proxy(parts: Parts) -> Parts:
     """The sampled token is ranked by its own probability (section 3.1's trap)."""
-    return replace(parts, proxy=PROXIES[proxies.RAW.name])
+    return replace(parts, proxy=PROXIES[proxies.RAW])
 
 
 def token_ties(parts: Parts) -> Parts:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from gpu_runner.host_rules import host_proxy
 from gpu_runner.laws import total
 from gpu_runner.rows import DraftRows, Tails
-from rheo_core import FILL, LEAD, SAMPLED, InvalidInput, proxies
+from rheo_core import FILL, LEAD, SAMPLED, proxies
 from rheo_core.proxies import Constant, Proxy
 
 TorchProxy = Callable[[Tensor, Tensor, int, Tensor], Tensor]
@@ -36,24 +37,21 @@ def _entry(score: Tensor, ids: Tensor) -> Tensor:
     return score.gather(-1, ids[:, None])[:, 0]
 
 
-PROXIES: dict[str, TorchProxy] = {
-    proxies.RHEO.name: _rheo,
-    proxies.TAIL_MASS.name: _tail_mass,
-    proxies.NEXT_TOKEN.name: lambda score, order, m, sampled: _entry(score, order[:, m]),
-    proxies.RAW.name: lambda score, order, m, sampled: _entry(score, sampled),
-    proxies.HALF_LEAST.name: lambda score, order, m, sampled: score.amin(-1) / 2,
+PROXIES: dict[Proxy, TorchProxy] = {
+    proxies.RHEO: _rheo,
+    proxies.TAIL_MASS: _tail_mass,
+    proxies.NEXT_TOKEN: lambda score, order, m, sampled: _entry(score, order[:, m]),
+    proxies.RAW: lambda score, order, m, sampled: _entry(score, sampled),
+    proxies.HALF_LEAST: lambda score, order, m, sampled: score.amin(-1) / 2,
 }
 
 
 def torch_proxy(proxy: Proxy) -> TorchProxy:
-    """The torch twin of a proxy rule of rheo_core; raises where there is none."""
+    """The torch twin of a proxy rule of rheo_core; any other rule is run on the host."""
     if isinstance(proxy, Constant):
         value = float(proxy.value)
         return lambda score, order, m, sampled: score.new_full((len(score),), value)
-    name = getattr(proxy, "name", None)
-    if name not in PROXIES:
-        raise InvalidInput("proxy", proxy, f"a constant or one of {', '.join(PROXIES)} (the rules with a torch twin)")
-    return PROXIES[name]
+    return PROXIES[proxy] if proxy in PROXIES else host_proxy(proxy)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The methods of gpu_runner by name: top-k, rheo with any m, rheo-rrsw, the plain chain, the autoregressive baseline.
 
-A name may carry its lead, as in `rheo:0`. Names that rheo_core registers (the wrong proxies too) work where their parts
-have a torch twin.
+A name may carry its lead, as in `rheo:0`. Every other tree method of the catalogue works as well, and a user's own rule
+as `path.py:name`; parts without a torch twin are run on the host.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rheo_core import InvalidInput, Method, TreeMethod, TreeShape, find_method, methods
+from exact.catalogue import methods
+from exact.plugins import load_method
+from rheo_core import InvalidInput, TreeMethod, TreeShape
 
 AUTOREGRESSIVE = "autoregressive"
 CHAIN = "chain"
@@ -32,13 +34,14 @@ def find_rule(name: str, shape: TreeShape, lead: int | None = None) -> Rule:
     if name == CHAIN:
         chain = replace(tree_method("rheo"), name=CHAIN, lead=0)
         return Rule(f"{CHAIN} of {shape.depth}", chain, TreeShape(1, shape.depth, shape.depth))
-    base, _, given = name.partition(":")
+    base, _, given = (name, "", "") if ".py:" in name else name.partition(":")
     if given and not given.isdigit():
         raise InvalidInput("method", name, "NAME or NAME:LEAD, as in rheo:0")
     method = tree_method(base)
     asked = int(given) if given else lead
     if asked is not None and method.lead is not None:
         method = replace(method, lead=asked)
+    base = method.name if ".py:" in base else base
     return Rule(base if method.lead is None else f"{base} m={method.leads(shape)}", method, shape)
 
 
@@ -49,10 +52,14 @@ def find_rules(names: Sequence[str] | None, shape: TreeShape, lead: int | None =
 
 
 def tree_method(name: str) -> TreeMethod:
-    """The tree method that rheo_core registers under a name."""
-    known: dict[str, Method] = {key: value for key, value in methods.items() if isinstance(value, TreeMethod)}
-    if name not in known:
-        raise InvalidInput("method", name, f"one of {AUTOREGRESSIVE}, {CHAIN}, {', '.join(known)}")
-    found = find_method(name)
-    assert isinstance(found, TreeMethod)
+    """The tree method of a name, or of a user's `path.py:name`."""
+    if ".py" in name:
+        found = load_method(name)
+    else:
+        known = {key: value for key, value in methods.items() if isinstance(value, TreeMethod)}
+        if name not in known:
+            raise InvalidInput("method", name, f"path.py:name or one of {AUTOREGRESSIVE}, {CHAIN}, {', '.join(known)}")
+        found = known[name]
+    if not isinstance(found, TreeMethod):
+        raise InvalidInput("method", name, "a tree method or a verify function (a cycle function needs whole rows)")
     return found
