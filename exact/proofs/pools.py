@@ -2,7 +2,8 @@
 
 In a cell an equality is a polynomial that vanishes modulo the one relation between its coordinates, and an inequality a
 polynomial without negative coefficients once Z is written as the sum of the gaps above, or as that of those below.
-Nothing is sampled, except for the witness of a refutation.
+Cells are taken open: on a face (zeros, p = q~) the code does the same with zeros put in, which `every.check_faces` and
+the tests, where faces are cells of their own, establish by running it there. Only witnesses of refutations are sampled.
 """
 
 from __future__ import annotations

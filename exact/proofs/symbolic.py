@@ -119,11 +119,11 @@ class Symbolic:
         way = other.sign()
         if way == 0:
             raise ZeroDivisionError(f"{self} / {other}")
-        divisor = other if way > 0 else -other
-        dividend = self if way > 0 else -self
+        if way < 0:
+            return -self / -other
         if self.den == other.den:
-            return self.make(dividend.num, divisor.num)
-        return self.make(dividend.num * other.den, self.den * divisor.num)
+            return self.make(self.num, other.num)
+        return self.make(self.num * other.den, self.den * other.num)
 
     def __rtruediv__(self, value: Any) -> Any:
         if value is ZERO and self.sign():
