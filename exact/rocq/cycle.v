@@ -200,7 +200,8 @@ Qed.
 Lemma plain_lead u : u \in others -> tail (tokens Q) (token u) = 0.
 Proof.
 case/plain_in_pool; have [dn ex _] := sampled_entry; rewrite dn => /children_inv[e -> ein] /= en.
-rewrite /pool.tail; case: ifP => // tr; case: (@lead_rest_disjoint _ _ vocab q m (uniq_vocab A) (tokens Q) (token_of e)) => //.
+rewrite /pool.tail; case: ifP => // tr.
+case: (@lead_rest_disjoint _ _ vocab q m (uniq_vocab A) (tokens Q) (token_of e)) => //.
 apply: (pool_lead_token ein); case ke: (kind_of e) (pool_kind ein) en => [|[|[|//]]] // _ _.
 by have [] := pool_fill ex ein ke.
 Qed.
