@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 from exact.rows_file import parse_rows, shipped_rows
-from montecarlo.pairs import CallablePair, Dials, rows_pair, scores, synthetic
+from montecarlo.pairs import CallablePair, Dials, TablePair, rows_pair, scores, synthetic
 from montecarlo.simulator import ReferenceLoop, Simulator, engine, texts
 from montecarlo.uniforms import AddressChooser, Uniforms
 from rheo_core import InvalidInput, TreeMethod, TreeShape, generate, methods, proxies, speculate
@@ -161,3 +161,23 @@ def test_dials_do_what_they_say():
     assert all(len(np.unique(row)) <= 11 for row in tied)
     with pytest.raises(InvalidInput, match=r"overlap: got 0\.01, expected at least"):
         synthetic(Dials(overlap=0.01))
+
+
+class GreatestUniforms(Uniforms):
+    """Every number as large as it can be: only what is certain is accepted."""
+
+    def at(self, streams, kind, codes, i):
+        return np.full_like(super().at(streams, kind, codes, i), 1 - 2.0**-53)
+
+
+@pytest.mark.parametrize("name", ["top-k", "rheo", "rheo-rrsw"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_a_residual_without_mass_is_a_sure_acceptance(name, dtype):
+    """Rounding makes p < q~ at every token: nothing may be rejected there, whatever the coin."""
+    q = np.full((1, 2), 0.5, dtype=dtype)
+    p = np.nextafter(q, dtype(0))
+    assert (p < q).all()
+    pair = TablePair(p, q, lambda prefixes: np.zeros(len(prefixes), dtype=np.int64))
+    method = tree_method(name, lead=None if name == "top-k" else 0)
+    for shape in (TreeShape(1, 2, 2), TreeShape(2, 2, 4)):
+        same_cycles(method, pair, shape, GreatestUniforms(0))
