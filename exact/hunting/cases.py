@@ -133,6 +133,13 @@ class Level:
     dependent: bool
     denominator: int
 
+    def __str__(self) -> str:
+        shape = self.shape
+        lead = "" if self.lead is None else f", m = {self.lead}"
+        rows = "prefix-dependent" if self.dependent else "alike"
+        where = f"V = {self.vocabulary}, D = {shape.depth}, R = {shape.budget}, K = {shape.width}{lead}"
+        return f"{where}, rows {rows}, denominator {self.denominator}"
+
     @property
     def key(self) -> tuple[int, ...]:
         """The place of the level in the order."""

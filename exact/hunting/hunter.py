@@ -96,7 +96,6 @@ class Search:
     source: str = ""
     certificate: Certificate | None = None
     coverage: Coverage = field(default_factory=Coverage)
-    planned: list[Level] = field(default_factory=list)
     by_chance: int = 0
     seconds: float = 0
     finished: bool = False
@@ -166,7 +165,7 @@ def hunt(
 ) -> Counterexample | None:
     """The smallest case on which `method` is lossy that is found within `seconds`; None where none is.
 
-    `method` is a Method, a name of the registry or the catalogue, or `path.py:name`. Vocabularies go from 2 to
+    `method` is a Method, a name of the catalogue, `path.py:name`, or a verification rule. Vocabularies go from 2 to
     `max_vocabulary`; a tree method is tried with every number of leads, and the counterexample says which. `executor`
     is any `concurrent.futures` executor. Raises `InvalidInput` where the rule breaks on some rows and no counterexample
     was found.
@@ -280,7 +279,6 @@ class _Hunt:
         levels = [
             level for level in in_order(bounds, leads or self.leads) if level not in tried and self.is_smaller(level)
         ]
-        self.result.planned = sorted({*self.result.planned, *levels}, key=lambda level: level.key)
         found = sweep(
             self.subject,
             levels,

@@ -17,7 +17,7 @@ from typing import Any
 
 from exact import catalogue
 from exact.executors import pack, unpack
-from exact.hunting.tries import Block, Tried, Trier
+from exact.hunting.tries import Block, Tried, Trier, with_lead
 from exact.plugins import PLUGIN, as_method, load_method
 from rheo_core import Method, TreeMethod, find_method
 
@@ -50,7 +50,7 @@ class Subject:
         """Where a test can find the method: the name it was given by, or one under which a module holds it; else ""."""
         if self.spec is not None:
             return self.spec
-        if catalogue.methods.get(self.method.name) == self.method:
+        if with_lead(catalogue.methods.get(self.method.name), 0) == with_lead(self.method, 0):
             return self.method.name
         places = [
             (module, name)
@@ -67,6 +67,11 @@ class Subject:
     def has_leads(self) -> bool:
         """Whether the number of leads m can be chosen."""
         return isinstance(self.method, TreeMethod) and self.method.lead is not None
+
+    @cached_property
+    def trier(self) -> Trier:
+        """The trier of this process."""
+        return Trier(self.method)
 
     @cached_property
     def packed(self) -> str | bytes:

@@ -61,11 +61,7 @@ def sweep(
     journal = journal or Journal()
     total = sum(len(level.laws) for level in planned)
     todo = [block for block in blocks(planned) if block not in journal.known]
-    run = (
-        partial(_local, Trier(subject.method), deadline)
-        if executor is None
-        else partial(try_block, subject.packed, deadline)
-    )
+    run = partial(_local, subject.trier, deadline) if executor is None else partial(try_block, subject.packed, deadline)
     fresh = executors.in_order(run, todo, executor)
     try:
         done = 0

@@ -10,6 +10,7 @@ import dataclasses
 import time
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from exact.arithmetic import ZERO
 from exact.classes import TreeClass, classes
@@ -26,9 +27,10 @@ from rheo_core import FunctionMethod, Method, TreeMethod, TreeShape
 from rheo_core.chooser import Chooser
 from rheo_core.rows import Pair
 
+Rule = TypeVar("Rule", bound="Method | None")
+
 OUTCOMES = 2048
 """Outcomes of one case (drafted trees, or whole runs) beyond which it counts as too large to enumerate."""
-
 
 MOST_TEXTS = 30
 """V^D up to which every target of small denominator is tried on one draft."""
@@ -72,13 +74,11 @@ class Trier:
     def block(self, block: Block, deadline: float = float("inf")) -> Tried:
         """Try every case of a block, up to the time.time() of `deadline`."""
         self.deadline = deadline
-        tried = Tried()
+        self.tried = tried = Tried()
         try:
             for case in self._lossy(block, tried):
                 smaller = tried.found is None or case.size < tried.found.size
-                if smaller and self.is_lossy(
-                    case
-                ):  # with every row in place: the rule may refuse one that was left open
+                if smaller and self.is_lossy(case):  # with all rows in place: the rule may refuse one left open so far
                     tried.found = case
         except OutOfTime:
             tried.finished = False
@@ -217,7 +217,7 @@ class Trier:
             yield self._case(level, None, chain)
 
     def _alike(self, chains: Chains, state: State, level: Level, q: int) -> Iterator[Case]:
-        """The first target row that goes wrong when every prefix has it; smaller levels have tried the smaller rows."""
+        """Target rows that go wrong when every prefix has them; smaller levels have tried the smaller rows."""
         new = self.bank.denominators[q] == level.denominator
         for p in chains.allowed:
             if not new and self.bank.denominators[p] < level.denominator:
@@ -225,7 +225,6 @@ class Trier:
             self._tick()
             if chains.goes_wrong(state, p, q):
                 yield Case(Model(self.bank.laws[p]), Model(self.bank.laws[q]), level.shape, level.lead)
-                return
 
     def _case(self, level: Level, pair: BankPair | None, chain: Chain = ()) -> Case:
         """The case of the rows that were read or are on the chain; the smallest law everywhere else."""
@@ -270,7 +269,7 @@ class Trier:
         return self._chains[where, level.denominator]
 
 
-def with_lead(method: Method, lead: int | None) -> Method:
+def with_lead(method: Rule, lead: int | None) -> Rule:
     """The same tree method with another m; any other method as it is."""
     if isinstance(method, TreeMethod) and method.lead is not None and lead is not None:
         return dataclasses.replace(method, lead=lead)
