@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -210,3 +211,13 @@ def test_the_installed_command_runs():
     assert done.returncode == 0
     assert "simulate" in done.stdout
     assert "audit" in done.stdout
+
+
+def test_the_pair_of_the_document_runs(capsys, tmp_path):
+    document = (Path(__file__).parents[2] / "docs" / "montecarlo.md").read_text(encoding="utf-8")
+    code = document.split("```python\n")[1].split("```")[0]
+    (tmp_path / "my_models.py").write_text(code)
+    assert (
+        rheo_montecarlo("simulate", "rheo", "--pair", f"{tmp_path}/my_models.py:pair", "--cycles", 100, *FAST[6:]) == 0
+    )
+    capsys.readouterr()
