@@ -19,8 +19,9 @@ from exact.catalogue.static import static_paths
 from exact.catalogue.traversal import TRAVERSAL, TRAVERSAL_TOP_K
 from exact.nodewise import NodeMethod, node_at, nodewise_law
 from exact.optimum import optimum, pool_law
-from rheo_core import InvalidInput, Pair, SamplingChooser, TreeMethod, TreeShape, rates, speculate
+from rheo_core import InvalidInput, Pair, SamplingChooser, TreeMethod, TreeShape, proxies, rates, speculate
 from rheo_core import methods as core_methods
+from rheo_core.verification import algorithm_1, rrsw, vanilla
 from tests.pairs import HAND_MADE, alike, drawn_models, rational
 
 pytestmark = pytest.mark.exact
@@ -45,6 +46,27 @@ def test_the_catalogue_is_complete():
     assert set(core_methods) <= set(methods)
     assert set(references) >= set(OURS)
     assert all(methods[name].claim in ("lossless", "lossy") for name in methods)
+
+
+def test_the_built_in_methods_are_made_of_these_parts():
+    found = {
+        name: (method.claim, method.lead, method.proxy, method.verify)
+        for name, method in core_methods.items()
+        if isinstance(method, TreeMethod)
+    }
+    assert found == {
+        "top-k": ("lossless", None, proxies.RHEO, vanilla),
+        "rheo": ("lossless", 1, proxies.RHEO, algorithm_1),
+        "rheo-rrsw": ("lossless", 1, proxies.RHEO, rrsw),
+        "rheo-next": ("lossless", 1, proxies.NEXT_TOKEN, algorithm_1),
+        "rheo-z": ("lossless", 1, proxies.TAIL_MASS, algorithm_1),
+        "rheo-adhoc": ("lossy", 1, proxies.ADHOC, algorithm_1),
+        "rheo-raw": ("lossy", 1, proxies.RAW, algorithm_1),
+        "rheo-half": ("lossy", 1, proxies.HALF_LEAST, algorithm_1),
+        "rheo-rrsw-z": ("lossy", 1, proxies.TAIL_MASS, rrsw),
+    }
+    assert proxies.ADHOC.value == F(1, 4)
+    assert all(METHODS[name].construction == "layered" and METHODS[name].name == name for name in core_methods)
 
 
 @pytest.mark.parametrize("name", LOSSLESS)

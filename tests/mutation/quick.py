@@ -29,6 +29,7 @@ def check() -> None:
     test_faults.test_only_the_accepted_prefix_counts()
     test_faults.test_an_end_token_inside_the_accepted_prefix_ends_the_text()
     test_catalogue.test_an_id_map_is_followed("block")
+    test_catalogue.test_the_built_in_methods_are_made_of_these_parts()
     for models, case in product(pairs, CASES):
         compare(models, *case)
         test_classes.assert_same_tree(models.pair(), TreeShape(3, 3, 7), case[1], proxies.RHEO, 0)
