@@ -196,3 +196,17 @@ def test_a_hunt_without_enough_time_says_so():
     result = search("rheo", seconds=0.2)
     assert not result.finished
     assert any("bound, not a proof" in line for line in coverage_lines(result))
+
+
+@pytest.mark.slow
+def test_a_hunt_that_ends_by_chance_does_not_depend_on_the_executor():
+    rule = beyond(vocabulary=4, depth=2)
+    alone = search(rule, first=True)
+    with ThreadPoolExecutor(2) as threads:
+        together = search(rule, first=True, executor=threads)
+    other_seed = search(rule, first=True, seed=1)
+    assert alone.by_chance > 0
+    assert alone.counterexample is not None
+    assert alone.counterexample == together.counterexample
+    assert other_seed.counterexample is not None
+    assert len(other_seed.counterexample.target[()]) == 4
