@@ -59,6 +59,7 @@ def command(
 
 def run(limit: int, deep: bool, workers: int, show: bool) -> list[Proof]:
     """All proofs, with a progress bar on stderr."""
+    from exact.proofs.pools import jobs
     from exact.proofs.suite import prove
 
     found: list[Proof] = []
@@ -66,7 +67,7 @@ def run(limit: int, deep: bool, workers: int, show: bool) -> list[Proof]:
         processes(workers) as executor,
         Progress(console=options.err, transient=True, disable=not show or not options.err.is_terminal) as progress,
     ):
-        task = progress.add_task("proving", total=limit * (limit + 1) // 2)
+        task = progress.add_task("proving", total=len(jobs(limit=limit)))
         for each in prove(limit, deep, executor, tick=lambda: progress.advance(task)):
             progress.update(task, description=escape(each.name))
             found.append(each)

@@ -223,7 +223,7 @@ LOOP_EMITS = Claim(
 )
 LOOP_ACCEPTS = Claim(
     "the loop accepts one of its k candidates with their mass under r",
-    "Algorithm 1, lines 12-20",
+    "Algorithm 1, lines 12-20; with r = p Theorem 3 for s = -1",
     Eq(accepted(k), top(r, k), evaluate=False),
     Eq(accepted(k), top(r, k - 1), evaluate=False),
     over="k",

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 from sympy import Eq, Ge
@@ -31,6 +32,7 @@ from exact.proofs.symbolic import Symbolic
 
 MAX_VOCABULARY = 12
 CONTROL_VOCABULARY = 4
+CELLS_A_SHARE = 256
 TRIES = 60
 """Points of a cell at which a statement that is not proved is tried."""
 
@@ -220,18 +222,16 @@ def witness(cell: Cell, letter: str, value: int, p: Sequence[Fraction], q: Seque
     return Witness({"V": len(p), "m": cell.m, letter: value, "p": list(p), "q~": list(q)}, what)
 
 
-def sweep(
-    claims: Sequence[Claim], control: bool, size: int, m: int, parts: Sequence[Part], engine: Engine
-) -> list[Outcome]:
-    """The claims, or their controls, in all cells of V = `size` tokens and m leads."""
+def sweep(claims: Sequence[Claim], control: bool, where: Iterable[Cell], engine: Engine) -> list[Outcome]:
+    """The claims, or their controls, in some cells."""
     tallies = [Tally(claim, claim.control if control else claim.statement) for claim in claims]
     for tally in tallies:
         degree(tally.statement)
-    for cell in cells(size, m, parts):
+    for cell in where:
         place = Place.of(cell, engine)
-        for letter, first in (("w", 1), ("n", m + 1)):  # every token, or every pool that has the sampled slot
+        for letter, first in (("w", 1), ("n", cell.m + 1)):  # every token, or every pool that has the sampled slot
             chosen = [tally for tally in tallies if tally.claim.over == letter]
-            for value in range(first, size + 1):
+            for value in range(first, len(cell.parts) + 1):
                 decide(chosen, place, letter, value)
     return [tally.outcome for tally in tallies]
 
@@ -244,18 +244,18 @@ def prove_pools(
     executor: Executor | None = None,
     tick: Callable[[], None] = lambda: None,
 ) -> list[Proof]:
-    """Each claim for all V up to `limit`, all m < V and n > m, all p and q; `tick` is called after each (V, m)."""
+    """Each claim for all V up to `limit`, all m < V and n > m, all p and q; `tick` is called after each job."""
     started = time.perf_counter()
     controls = [Outcome()] * len(claims)
     for size in range(1, min(limit, CONTROL_VOCABULARY) + 1):
         for m in range(size):
-            found = sweep(claims, True, size, m, OPEN_PARTS, engine)
+            found = sweep(claims, True, cells(size, m), engine)
             controls = [
                 one if one.verdict == "refuted" else one + other for one, other in zip(controls, found, strict=True)
             ]
-    jobs = [Job(tuple(claims), size, m, tuple(parts), engine) for size in range(limit, 0, -1) for m in range(size)]
+    shares = jobs(claims, limit, parts, engine)
     swept = []
-    for found in in_order(Job.run, jobs, executor, window=len(jobs)):  # the largest first
+    for found in in_order(Job.run, shares, executor, window=len(shares)):
         swept.append(found)
         tick()
     outcomes = [sum(each, Outcome()) for each in zip(*reversed(swept), strict=True)]
@@ -265,17 +265,38 @@ def prove_pools(
 
 @dataclass(frozen=True)
 class Job:
-    """The share of one process: all cells of one V and m."""
+    """A share of the work: every `of`-th cell of one V and m."""
 
     claims: tuple[Claim, ...]
     size: int
     m: int
     parts: tuple[Part, ...]
     engine: Engine
+    share: int
+    of: int
 
     def run(self) -> list[Outcome]:
         """Decide the claims there."""
-        return sweep(self.claims, False, self.size, self.m, self.parts, self.engine)
+        return sweep(self.claims, False, self.cells(), self.engine)
+
+    def cells(self) -> Iterator[Cell]:
+        """The cells of this share."""
+        return islice(cells(self.size, self.m, self.parts), self.share, None, self.of)
+
+
+def jobs(
+    claims: Sequence[Claim] = POOL_CLAIMS,
+    limit: int = MAX_VOCABULARY,
+    parts: Sequence[Part] = OPEN_PARTS,
+    engine: Engine = "flint",
+) -> list[Job]:
+    """The shares for all V up to `limit` and all m, the largest V first; each takes a second or two at most."""
+    found = []
+    both = [(size, m) for size in range(limit, 0, -1) for m in range(size)]
+    for size, m in both:
+        of = max(1, len(parts) ** (size - m) // CELLS_A_SHARE)
+        found += [Job(tuple(claims), size, m, tuple(parts), engine, share, of) for share in range(of)]
+    return found
 
 
 def _line(claim: Claim, outcome: Outcome, control: Outcome, limit: int, engine: Engine, seconds: float) -> Proof:
