@@ -32,7 +32,7 @@ from exact.proofs.symbolic import Symbolic
 
 MAX_VOCABULARY = 12
 CONTROL_VOCABULARY = 4
-CELLS_A_SHARE = 256
+CELLS_A_SHARE = 64
 TRIES = 60
 """Points of a cell at which a statement that is not proved is tried."""
 
@@ -290,7 +290,7 @@ def jobs(
     parts: Sequence[Part] = OPEN_PARTS,
     engine: Engine = "flint",
 ) -> list[Job]:
-    """The shares for all V up to `limit` and all m, the largest V first; each takes a second or two at most."""
+    """The shares for all V up to `limit` and all m, the largest V first; each takes about a second."""
     found = []
     both = [(size, m) for size in range(limit, 0, -1) for m in range(size)]
     for size, m in both:
