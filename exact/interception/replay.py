@@ -50,7 +50,7 @@ class Interception:
 
     On the grid a uniform is a float as torch's CPU generator and NumPy's make it: a multiple of 2^-24 below 1 (2^-53 in
     float64), or in float16 and bfloat16 such a float32 one, rounded, with 1 turned into 0. There `<=` differs from `<`.
-    `within` opens a context around every run.
+    Weighted draws (multinomial, choice) are ideal either way. `within` opens a context around every run.
     """
 
     def __init__(

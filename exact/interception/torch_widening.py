@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from exact.interception.widening import Seen, _over_its_sum
+from exact.interception.widening import Seen
 
 _NARROW = (torch.float32, torch.float16, torch.bfloat16)
 _CASTS = {torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16}
@@ -41,9 +41,7 @@ class Widened(TorchFunctionMode):
             return type(value)(map(self._wide, value))
         if not isinstance(value, torch.Tensor) or value.dtype not in _NARROW:
             return value
-        eps = torch.finfo(value.dtype).eps
-        self.seen.add(eps)
-        return _over_its_sum(value.detach().to(torch.float64), eps)
+        return self.seen.widened(value.detach().to(torch.float64), torch.finfo(value.dtype).eps)
 
 
 @contextmanager

@@ -326,6 +326,12 @@ class Uniform:
             raise AttributeError(f"a uniform has no attribute {name!r}")
         return self._refused(f"`.{name}`")
 
+    def __copy__(self) -> Uniform:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Uniform:
+        return self
+
     def item(self) -> Uniform:
         """Itself, as of a NumPy scalar."""
         return self

@@ -127,12 +127,12 @@ def certify_function(
         return result
 
     seen = Seen()
-    plain = Interception(coins, limit)
+    native = Interception(coins, limit)
     wide = Interception(coins, limit, lambda: float64_throughout(seen))
-    law = renamed(plain.outcomes(function, *args, **kwargs), as_it_is)
-    law, right, rounded = _compared(law, target, length, plain, args, kwargs)
+    law = renamed(native.outcomes(function, *args, **kwargs), as_it_is)
+    law, right, rounded, vocabulary = _compared(law, target, length, native, args, kwargs)
     variation = total_variation(law, right)
-    vocabulary = max(2, _vocabulary(law | right))
+    vocabulary = max(2, vocabulary, _vocabulary(law | right))
     size = SLACK * _length(law | right) * vocabulary
     bound = size * EPS64
 
@@ -146,18 +146,25 @@ def certify_function(
 
     if not variation:
         return certificate(True, "lossless", None, None)
+    impossible = _shortest(law, right, lambda got, due: got > 0 and due == 0)
     args, kwargs = widened(args, seen), widened(kwargs, seen)
-    law64 = wide.law(widened_function(function, seen), *args, **kwargs)
-    law64, right64, _ = _compared(law64, target, length, wide, args, kwargs)
+    try:
+        law64 = wide.law(widened_function(function, seen), *args, **kwargs)
+        law64, right64, _, _ = _compared(law64, target, length, wide, args, kwargs)
+    except Exception as error:
+        if impossible is not None:
+            return certificate(False, _IMPOSSIBLE, None, impossible)
+        said = f"{type(error).__name__}: {error}"
+        worst = _differing(law, right, law, right, _NONE)
+        return certificate(None, f"undecided: it does not run in float64 ({said})", None, worst)
     variation64 = total_variation(law64, right64)
     coarse = size * Fraction(max(seen.eps or 0.0, default_eps(), getattr(function, "eps", 0.0)))
-    impossible = _shortest(law, right, lambda got, due: got > 0 and due == 0)
     if impossible is not None:
-        return certificate(False, "lossy: it emits what the target never does", variation64, impossible)
+        return certificate(False, _IMPOSSIBLE, variation64, impossible)
     if variation64 > bound:
         wrong = _differing(law, right, law64, right64, bound / vocabulary)
         if not callable(target):
-            rounded = max(rounded, seen.eps or 0)
+            rounded = 0.0 if seen.has(right64) else max(rounded, seen.eps or 0.0)
         if variation64 <= size * Fraction(rounded):
             return certificate(None, f"undecided: {_ROUNDED}", variation64, wrong)
         return certificate(False, "lossy", variation64, wrong)
@@ -167,6 +174,7 @@ def certify_function(
     return certificate(True, "lossless up to rounding", variation64, None)
 
 
+_IMPOSSIBLE = "lossy: it emits what the target never does"
 _ROUNDED = "what differs is within the rounding of the rows given; give them in float64, or the target as a function"
 
 
@@ -186,8 +194,8 @@ def renamed(outcomes: Iterable[tuple[Any, Any]], name: Callable[[Any], Hashable]
 
 def _compared(
     law: Law, target: Target, length: int | None, how: Interception, args: Any, kwargs: Any
-) -> tuple[Law, Law, float]:
-    """The law and the right law over the same kind of results, and how coarse the target's own rows are (0: not)."""
+) -> tuple[Law, Law, float, int]:
+    """The law and the right law over the same kind of results; how coarse the target's own rows are (0: not), and V."""
     if length is not None:
         if not _is_positive(length):
             raise InvalidInput("length", length, "an int of at least 1")
@@ -196,13 +204,14 @@ def _compared(
         model = _Model(target, how)
         emitted = renamed(law.items(), _sequence)
         text = joint_law(emitted, model, length)
-        return dict(text.items()), dict(joint_law({(): 1}, model, length).items()), model.eps
+        return dict(text.items()), dict(joint_law({(): 1}, model, length).items()), model.eps, model.vocabulary
     if callable(target):
-        return law, how.law(target, *args, **kwargs), 0
+        return law, how.law(target, *args, **kwargs), 0, 0
     if isinstance(target, Mapping):
-        return law, _given(target), 0
-    right: Law = {token: fraction(p) for token, p in enumerate(_row(target)) if p}
-    return renamed(law.items(), _one_token), right, _coarseness(target)
+        return law, _given(target), 0, 0
+    row = _row(target)
+    right: Law = {token: fraction(p) for token, p in enumerate(row) if p}
+    return renamed(law.items(), _one_token), right, _coarseness(target), len(row)
 
 
 def _is_positive(value: object) -> bool:
@@ -216,12 +225,15 @@ class _Model:
         self.target = target
         self.how = how
         self.eps = 0.0
+        self.vocabulary = 0
 
     def __call__(self, prefix: tuple[int, ...]) -> Any:
         with self.how.within():
             row = self.target(prefix)
         self.eps = max(self.eps, _coarseness(row))
-        return _row(row)
+        law = _row(row)
+        self.vocabulary = max(self.vocabulary, len(law))
+        return law
 
 
 def _row(values: Any) -> Any:

@@ -8,7 +8,7 @@ means. Code that is right but rounds then agrees with its target to float64's pr
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from types import CellType, FunctionType
 from typing import Any
@@ -17,40 +17,50 @@ import numpy as np
 
 from exact.interception.patches import Patch, applied, filled, names
 
+_MOST_LAWS, _SAME = 10_000, 2.0**-50
+
 
 class Seen:
-    """The coarsest float type that came from outside, by its eps; None as long as nothing did."""
+    """What came from outside in a narrower type: the coarsest type, by its eps (None: nothing), and the laws."""
 
     def __init__(self) -> None:
         self.eps: float | None = None
+        self.laws: list[Any] = []
 
-    def add(self, eps: float) -> None:
-        """Take note of one type."""
+    def widened(self, values: Any, eps: float) -> Any:
+        """An array or tensor that is in float64 by now, from a type of this eps: rows along the last dimension over
+        their sums, where all of them are laws to within V eps."""
         self.eps = max(eps, self.eps or 0.0)
+        if not values.ndim or values.shape[-1] < 2:
+            return values
+        sums = values.sum(-1)[..., None]
+        if not bool((values >= 0).all()) or not bool((abs(sums - 1) <= values.shape[-1] * eps).all()):
+            return values
+        laws = values / sums
+        if len(self.laws) < _MOST_LAWS:
+            self.laws += laws.reshape(-1, values.shape[-1]).tolist()
+        return laws
+
+    def has(self, law: Mapping[Any, Any]) -> bool:
+        """Whether a law of tokens is one of the inputs: then nothing but the function lies between the two."""
+        return any(
+            all(abs(float(law.get(token, 0)) - p) <= _SAME for token, p in enumerate(row))
+            and all(token in range(len(row)) for token in law)
+            for row in self.laws
+        )
 
 
 def widened(value: Any, seen: Seen) -> Any:
     """An argument in float64: arrays, and tuples, lists and dictionaries of them; anything else as it is."""
     if isinstance(value, np.ndarray | np.floating) and value.dtype.kind == "f":
-        seen.add(float(np.finfo(value.dtype).eps))
         if value.dtype == np.float64:
             return value
-        wide = value.astype(np.float64)
-        return _over_its_sum(wide, float(np.finfo(value.dtype).eps)) if isinstance(value, np.ndarray) else wide
+        return seen.widened(value.astype(np.float64), float(np.finfo(value.dtype).eps))
     if type(value) in (list, tuple):
         return type(value)(widened(item, seen) for item in value)
     if type(value) is dict:
         return {key: widened(item, seen) for key, item in value.items()}
     return value
-
-
-def _over_its_sum(wide: Any, eps: float) -> Any:
-    """Rows along the last dimension over their sums, where all of them are laws to within V eps."""
-    if not wide.ndim or wide.shape[-1] < 2:
-        return wide
-    sums = wide.sum(-1)[..., None]
-    laws = bool((wide >= 0).all()) and bool((abs(sums - 1) <= wide.shape[-1] * eps).all())
-    return wide / sums if laws else wide
 
 
 def widened_function(function: Any, seen: Seen, known: dict[int, Any] | None = None) -> Any:

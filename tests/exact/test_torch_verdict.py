@@ -1,5 +1,6 @@
 """The verdict on a function: rounding or a bias, the shortest wrong sequence, and the command's body."""
 
+import copy
 import json
 import random
 import subprocess
@@ -217,3 +218,33 @@ def test_torch_imported_by_the_function_itself_is_refused():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "Unsupported import of torch" in out.stdout
+
+
+@pytest.mark.parametrize("bias", [1e-4, 1e-6])
+def test_a_bias_in_float32_code_is_told_from_its_rounding(bias):
+    found = certify_function(sampled, P, bias, target=P)
+    assert found.verdict == "lossy"  # the row is the function's own input: nothing else lies between the two
+    assert abs(float(found.total_variation_float64 or 0) - bias) < 1e-15
+    assert certify_function(sampled, P, target=P).lossless is True
+
+
+def test_code_that_does_not_run_in_float64_is_undecided():
+    def program(p):
+        if torch.get_default_dtype() == torch.float64:
+            raise TypeError("float32 alone")
+        return sampled(p / p.sum())
+
+    found = certify_function(program, P, target=lambda p: sampled(p))
+    assert found.lossless in (True, None)
+    found = certify_function(program, P, target=[0.5, 0.25, 0.25])
+    assert found.lossless is None
+    assert "does not run in float64 (TypeError: float32 alone)" in found.verdict
+    assert found.sequence is not None
+
+
+def test_a_copied_coin_is_the_same_coin():
+    def program():
+        coin = random.random()
+        return coin < 0.5, copy.deepcopy([coin])[0] < 0.5, copy.copy(coin) < 0.5
+
+    assert exact.torch_law(program) == {(x, x, x): Fraction(1, 2) for x in (True, False)}
