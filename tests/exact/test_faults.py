@@ -158,6 +158,14 @@ def test_residuals_that_floats_empty_still_end_in_a_token(rule):
     assert kept == {(0, 0): 1}
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_an_entry_that_rounds_above_1_is_a_sure_coin(rule):
+    """D4's relative: a float law within its tolerance whose first entry is 1 + eps, and more than nothing is left."""
+    p = np.array([1 + 2.2e-16, 1e-16])
+    outcomes = law(lambda chooser: rule(p, None, [0], -1, 1, chooser, (0, ())))
+    assert outcomes == {(0, 0): 1}
+
+
 @pytest.mark.parametrize("name", methods)
 def test_a_nan_row_fails_loudly(name):
     """D5: for q and, as its relative, for p."""
@@ -276,6 +284,7 @@ def test_an_end_token_inside_the_accepted_prefix_ends_the_text():
     assert text({1}).acceptance_length == 3
     assert text({0}).tokens == (0,)
     assert len(text(()).tokens) == 9
+    assert [cycle.accepted for cycle in text(()).cycles] == [5, 5]
 
 
 def test_the_mean_of_ratios_is_not_the_pooled_ratio():

