@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import product
 
+import numpy as np
+
 AWKWARD = ("table-1", "ties across parents", "one-hot draft", "zeros apart", "two tokens", "four tokens")
 
 
@@ -11,6 +13,7 @@ def check() -> None:
     """The second implementation's laws, trees by address, and every fault's law; the first difference raises."""
     from exact.faults import cases
     from rheo_core import TreeShape, proxies
+    from tests.core import test_rates
     from tests.exact import test_catalogue, test_classes, test_faults, test_trees
     from tests.exact.test_second_implementation import (
         CASES,
@@ -40,6 +43,7 @@ def check() -> None:
     for rule in test_faults.RULES:
         test_faults.test_a_candidate_that_is_no_id_is_refused(rule, -1)
         test_faults.test_an_entry_that_rounds_above_1_is_a_sure_coin(rule)
+    test_rates.test_floats_agree_with_rationals_to_their_precision(np.float64)
     for key, fault in cases.items():
         test_faults.test_the_verdict_is_the_label(key)
         if fault.law is not None:

@@ -15,6 +15,7 @@ _CHECK = "only refuses what is not legal; a legal value passes unchanged"
 _COUNTED_AGAIN = "whoever gets this cycle counts its accepted tokens again from the tokens themselves"
 _NOT_READ = "q~ is then handed over where no candidate was drawn, and a rule does not read it there"
 _DEFAULT = "the default stands for a Y that a proxy rule which ignores Y does not look at"
+_HELD = "a proxy that says it ignores Y is held to its word before trees are grown"
 _SLOWER = "the rule then counts as looking at Y, and the same classes come from brute force instead of growth"
 
 REASONS: dict[str, str] = {
@@ -44,7 +45,7 @@ REASONS: dict[str, str] = {
     "rheo_core/registry.py::_is_pair: isinstance(value, tuple) and len(value) == 2 -> isinstance(value, tuple) or len(value) == 2": _CHECK,  # noqa: E501
     "rheo_core/registry.py::verify_node: 1 -> 2 (2)": _NOT_READ,
     "rheo_core/registry.py::verify_node: 0 -> 1": _ADDRESS,
-    "rheo_core/proxies.py::module: True -> False": "a proxy that says it ignores Y is held to its word before trees are grown",
+    "rheo_core/proxies.py::module: True -> False": _HELD,
     "rheo_core/proxies.py::Constant: line dropped: uses_token = False": _SLOWER,
     "rheo_core/proxies.py::Constant: False -> True": _SLOWER,
 }
