@@ -36,10 +36,11 @@ def coverage_lines(result: Search) -> list[str]:
         low, high = min(shapes.values()), max(shapes.values())
         most = max(shape.budget for shape, _ in shapes)
         widest = max(shape.width for shape, _ in shapes)
+        rows = "prefix-dependent" if dependent else "alike"
+        more = f" (some to {high})" if high > low else ""
         lines.append(
-            f"  V = {vocabulary}, D = {depth}, R <= {most}, K <= {widest}, rows "
-            f"{'prefix-dependent' if dependent else 'alike'}: {len(shapes)} shapes, all denominators "
-            f"<= {low}{f' (some to {high})' if high > low else ''}"
+            f"  V = {vocabulary}, D = {depth}, rows {rows}: {len(shapes)} shapes and m (R up to {most}, K up to {widest}), "
+            f"all denominators <= {low}{more}"
         )
     if coverage.too_large:
         lines.append(f"  {len(coverage.too_large)} levels hold cases too large to enumerate and are not counted")
