@@ -8,8 +8,8 @@ from exact.rows_file import parse_rows, shipped_rows
 from montecarlo.pairs import CallablePair, Dials, TablePair, rows_pair, scores, synthetic
 from montecarlo.simulator import ReferenceLoop, Simulator, engine, texts
 from montecarlo.uniforms import AddressChooser, Uniforms
-from rheo_core import InvalidInput, TreeMethod, TreeShape, generate, methods, proxies, speculate
-from tests.montecarlo.strategies import GridUniforms, setups
+from rheo_core import DraftRow, InvalidInput, TreeMethod, TreeShape, generate, methods, proxies, speculate
+from tests.montecarlo.strategies import GridUniforms, normalised, setups
 
 RUNS = 4
 
@@ -181,3 +181,18 @@ def test_a_residual_without_mass_is_a_sure_acceptance(name, dtype):
     method = tree_method(name, lead=None if name == "top-k" else 0)
     for shape in (TreeShape(1, 2, 2), TreeShape(2, 2, 4)):
         same_cycles(method, pair, shape, GreatestUniforms(0))
+
+
+def test_the_greatest_number_draws_the_last_token_of_positive_weight():
+    """Tail laws whose sum exceeds 1 by rounding, in a table where rows of fewer tokens are padded."""
+    weights = np.random.default_rng(0).integers(0, 4, size=(3000, 9)) * np.arange(1, 10)
+    weights[:, 0] += 1
+    rows = normalised(weights, np.float64)
+    tails = [DraftRow.law(row).tail([int(np.argmax(row))]) for row in rows]
+    over = [state for state, tail in enumerate(tails) if tail is not None and np.add.accumulate(tail)[-1] > 1]
+    assert len(over) > 10
+    wide = np.full(9, 1 / 9)
+    for state in over[:40]:
+        table = np.stack([wide, rows[state]])
+        pair = TablePair(table[::-1], table, lambda prefixes: np.ones(len(prefixes), dtype=np.int64))
+        same_cycles("rheo", pair, TreeShape(2, 1, 2), GreatestUniforms(0), runs=1)
