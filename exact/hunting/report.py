@@ -39,8 +39,8 @@ def coverage_lines(result: Search) -> list[str]:
         rows = "prefix-dependent" if dependent else "alike"
         more = f" (some to {high})" if high > low else ""
         lines.append(
-            f"  V = {vocabulary}, D = {depth}, rows {rows}: {len(shapes)} shapes and m (R up to {most}, K up to {widest}), "
-            f"all denominators <= {low}{more}"
+            f"  V = {vocabulary}, D = {depth}, rows {rows}: {len(shapes)} shapes and m, R up to {most}, "
+            f"K up to {widest}: all denominators <= {low}{more}"
         )
     if coverage.too_large:
         lines.append(f"  {len(coverage.too_large)} levels hold cases too large to enumerate and are not counted")

@@ -173,6 +173,11 @@ def test_the_widest_gaps_that_are_known():
     )  # fmt: skip
     assert over.more is not None
     assert over.more.value == F(1, 4)
+    short = widest_gaps("rheo", "optimum", lead=1, bounds=(Bounds(4, 1, 3, 3, 4, 0),))
+    assert short.finished
+    assert short.less is not None
+    assert (short.less.value, short.less.case.shape) == (F(-1, 3), TreeShape(3, 1, 3))
+    assert short.less.case.draft.default == (F(1, 4),) * 4
 
 
 def test_all_cases_up_to_a_denominator_are_counted():
