@@ -29,6 +29,10 @@ Verdicts = tuple[tuple[int, int | None, Any], ...]
 """(token, the node below it or None where the text leaves the tree, probability)."""
 
 
+IN_A_DRAW = ("weights", "probability")
+"""Arguments that `InvalidInput` names where a rule draws from nothing or from no law: it broke, it did not refuse."""
+
+
 @dataclass
 class Refusals:
     """What a rule refused (`InvalidInput`) and where it broke (any other error): how often, and the first of each."""
@@ -41,7 +45,7 @@ class Refusals:
     def note(self, error: Exception, where: str) -> None:
         """Count one error."""
         line = f"{type(error).__name__}: {error} (at {where})"
-        if isinstance(error, InvalidInput):
+        if isinstance(error, InvalidInput) and error.argument not in IN_A_DRAW:
             self.refused += 1
             self.first_refused = self.first_refused or line
         else:

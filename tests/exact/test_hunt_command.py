@@ -127,6 +127,13 @@ def test_a_rule_that_breaks_is_not_reported_as_sound(tmp_path, capsys):
     rules.write_text(FAULTY.replace("law = p\n", "law = undefined_name\n"))
     assert run("hunt", f"{rules}:verify", "--seconds", 1, "--max-vocabulary", 2) == 2
     assert "NameError" in capsys.readouterr().err.splitlines()[-1]
+    rules.write_text(REPAIRED.replace("p if law is None else law", "law if law is not None else p * 0"))
+    assert run("hunt", f"{rules}:verify", "--seconds", 1, "--max-vocabulary", 2) == 0
+    rules.write_text(
+        REPAIRED.replace("if sampled != -1 and", "excess = 0 * p\n    if sampled != -1 and chooser.index(excess) and")
+    )
+    assert run("hunt", f"{rules}:verify", "--seconds", 1, "--max-vocabulary", 2) == 2
+    assert "weights" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_the_document(tmp_path, capsys):
