@@ -1,8 +1,8 @@
 """The benchmark: every method on the same questions and seeds, taking turns, timed alike.
 
 Methods take turns within a question, so that a drifting clock or a busy machine favours none. tau counts emitted tokens
-over cycles, the target's own token included; tokens after an end token do not count; wall time includes the prefill on
-both sides of a speed-up.
+over cycles, the target's own token included; tokens after an end token do not count, and the last cycle is not cut at
+the length; wall time includes the prefill on both sides of a speed-up.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def answer(setting: Setting, rule: Rule, engine: Engine | None, number: int, que
             session = engine.start(prompt) if session is None else session
             engine.set_text(session, prompt)
             session.cycles = 0
-            cycles = list(engine.cycles(session, setting.length, draws, stops))
+            cycles = list(engine.cycles(session, setting.length, draws, stops, whole=True))
             tokens = tuple(token for cycle in cycles for token in cycle.tokens)
             done.emitted += [len(cycle.tokens) for cycle in cycles]
             done.accepted += [cycle.accepted for cycle in cycles]

@@ -49,7 +49,7 @@ def certify_engine(
     kind: str, label: str, method: TreeMethod, shape: TreeShape, device: torch.device, fault: Fault | None = None
 ) -> Verdict:
     """The verdict on one method with one kind of draft, after a fixed prompt, for the first three tokens."""
-    vocabulary = 4 if method.leads(shape) == 2 or kind == "eagle3" else 3
+    vocabulary = 4 if method.lead == 2 or (kind == "eagle3" and method.lead == 1) else 3
     with tempfile.TemporaryDirectory() as folder:
         target, draft = tiny_pair(kind, vocabulary, device, Path(folder))
         engine = Engine(target, draft, method, shape, fault=fault)

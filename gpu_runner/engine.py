@@ -201,11 +201,8 @@ class Engine:
         scored = self.score(session, drafted)
         tokens, path = self.commit(session, drafted, scored, draws)
         ended = now(self.target.device)
-        expected = (
-            expected_tokens(tree, *self.laws(drafted, scored), self.parts.verify)
-            if self.expect and self.parts.verify in ACCEPTANCE
-            else None
-        )
+        known = self.expect and self.parts.verify in ACCEPTANCE
+        expected = expected_tokens(tree, *self.laws(drafted, scored), self.parts.verify) if known else None
         aside = now(self.target.device) - ended
         return EngineCycle(tokens, len(path), tree, middle - started, ended - middle, expected, aside)
 
@@ -259,15 +256,20 @@ class Engine:
 
         return law, tail
 
-    def cycles(self, session: Session, length: int, draws: Draws, end: Collection[int] = ()) -> Iterator[EngineCycle]:
-        """Cycles until `length` tokens are emitted or one of the `end` ids is; each cycle's tokens are cut there."""
+    def cycles(
+        self, session: Session, length: int, draws: Draws, end: Collection[int] = (), whole: bool = False
+    ) -> Iterator[EngineCycle]:
+        """Cycles until `length` tokens are emitted or one of the `end` ids is; each cycle's tokens are cut there.
+
+        `whole` leaves the last cycle uncut by the length: a cut would bias the tokens counted a cycle.
+        """
         check_int(length, 0, "length")
         stops = {check_id(token, self.target.vocabulary, "end") for token in end}
         emitted = 0
         while emitted < length:
             before = len(session.tokens)
             cycle = self.cycle(session, draws)
-            tokens = until(cycle.tokens[: length - emitted], stops)
+            tokens = until(cycle.tokens if whole else cycle.tokens[: length - emitted], stops)
             del session.tokens[before + len(tokens) :]
             emitted += len(tokens)
             yield replace(cycle, tokens=tokens, accepted=min(cycle.accepted, len(tokens)))

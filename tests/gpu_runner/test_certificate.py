@@ -75,7 +75,8 @@ def loss(kind, tmp_path, method, shape, vocabulary=3, fault=None, processing=Non
 @pytest.mark.parametrize("name", METHODS)
 def test_first_three_tokens_have_the_targets_law(kind, name, tmp_path):
     method, shape = METHODS[name]
-    vocabulary = 4 if kind == "eagle-mapped" or method.lead == 2 else 3
+    # a head drafts over one token less; with m = 0 two are enough for draws, with m = 1 and 2 it takes more
+    vocabulary = 4 if method.lead == 2 or (kind == "eagle-mapped" and method.lead == 1) else 3
     assert loss(kind, tmp_path, method, shape, vocabulary) < ROUNDING
 
 

@@ -100,7 +100,7 @@ def test_two_turns_keep_their_history(folder, monkeypatch, capsys):
     code, out, _ = run(capsys, "bench", "rheo", *pair(folder), "--length", 5, "--seeds", 1, "--json")
     assert code == 0
     assert seen[-2:] == [["user"], ["user", "assistant", "user"]]
-    assert json.loads(out)["results"][0]["tokens"] <= 10
+    assert json.loads(out)["results"][0]["tokens"] <= 2 * (5 + 4)
 
 
 def test_an_interrupted_benchmark_reports_what_it_has(folder, monkeypatch, capsys, tmp_path):

@@ -140,6 +140,8 @@ def test_length_is_kept_exactly():
     target = tiny_model(vocabulary=5)
     engine = Engine(target, CausalDraft.skipping(target, [1]), tree_method("rheo"), SHAPE)
     assert [len(engine.generate([1, 2], n, Seeded(5)).tokens) for n in range(6)] == list(range(6))
+    whole = [cycle.tokens for cycle in engine.cycles(engine.start([1, 2]), 9, Seeded(5), whole=True)]
+    assert sum(len(tokens) for tokens in whole[:-1]) < 9 <= sum(len(tokens) for tokens in whole)
 
 
 @pytest.mark.parametrize("kind", ["skip", "causal", "eagle-mapped"])
