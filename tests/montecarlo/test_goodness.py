@@ -171,6 +171,8 @@ def test_the_radius_shrinks_and_never_exceeds_one():
     assert radii == sorted(radii, reverse=True)
     assert radii[0] == 1
     assert radii[-1] < 0.01
+    # sum sqrt(p (1 - p) / n) / 2 + sqrt(log(1 / a) / (2 n)), by hand
+    assert variation_radius(100, [0.5, 0.5], 0.01) == pytest.approx(0.05 + math.sqrt(math.log(100) / 200))
 
 
 @pytest.mark.parametrize(
