@@ -6,8 +6,9 @@ runs sees the libraries as they are.
 
 from __future__ import annotations
 
+import dis
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import CellType, CodeType, FrameType
 from typing import Any, NamedTuple
@@ -60,25 +61,10 @@ def importing() -> bool:
     return False
 
 
-def bound_before(originals: Mapping[int, str]) -> list[Patch]:
-    """Functions that some module took by name before the call, each to be refused where it is called."""
-    patches = []
-    modules: dict[str, Any] = dict(sys.modules)
-    for module_name, module in modules.items():
-        if module is None or module_name.split(".")[0] in ("random", "numpy"):
-            continue
-        for name, value in list(getattr(module, "__dict__", {}).items()):
-            if id(value) in originals:
-                original = originals[id(value)]
-                what = f"bound as `{name}` in {module_name} before the call"
-                patches.append(Patch(module, name, refuser(original, what, f"{original} called through its module")))
-    return patches
-
-
 def names(code: CodeType) -> set[str]:
-    """Global names that a function's code, or a function inside it, mentions."""
-    inner = [names(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
-    return set(code.co_names).union(*inner)
+    """Global names that a function's code, or a function inside it, reads."""
+    own = {each.argval for each in dis.get_instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return own.union(*(names(constant) for constant in code.co_consts if isinstance(constant, CodeType)))
 
 
 def filled(cell: CellType) -> bool:

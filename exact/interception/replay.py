@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import sys
-import types
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from fractions import Fraction
@@ -18,8 +17,9 @@ import numpy as np
 
 from exact.arithmetic import ZERO, fraction
 from exact.interception.errors import Unsupported, line_of
+from exact.interception.made_before import bound_before, refuse_made_before
 from exact.interception.numpy_calls import numpy_patches
-from exact.interception.patches import Patch, applied, bound_before, filled, names
+from exact.interception.patches import Patch, applied
 from exact.interception.python_calls import random_patches
 from exact.interception.session import Coins, Session
 from exact.interception.uniforms import FOLLOWED, Uniform
@@ -76,9 +76,8 @@ class Interception:
         """(result, exact weight) of every run, one by one; equal results are not merged."""
         if _ACTIVE:
             raise Unsupported("torch_law inside torch_law", "a law taken while another is", "one at a time")
-        _refuse_made_before(function, args, kwargs)
         session = Session(self.coins)
-        patches = _patches(session)
+        patches = _patches(session, function, args, kwargs)
         covered: Any = ZERO
 
         loaded = "torch" in sys.modules
@@ -135,15 +134,17 @@ class Interception:
             _ACTIVE.pop()
 
 
-def _patches(session: Session) -> list[Patch]:
-    in_random, random_names = random_patches(session)
-    in_numpy, numpy_names = numpy_patches(session)
-    patches = in_random + in_numpy + bound_before(random_names | numpy_names)
+def _patches(session: Session, function: Any, args: Any, kwargs: Mapping[str, Any]) -> list[Patch]:
+    """Everything that is replaced while the function runs; raises for what was made before and can be seen in it."""
+    in_random, originals = random_patches(session)
+    in_numpy, in_numpy_names = numpy_patches(session)
+    patches, originals = in_random + in_numpy, originals | in_numpy_names
     if "torch" in sys.modules:
         from exact.interception.torch_calls import torch_patches
 
         patches += torch_patches(session)
-    return patches
+    refuse_made_before(function, args, kwargs, originals)
+    return patches + bound_before(originals, patches)
 
 
 def _torch_caught(session: Session) -> AbstractContextManager[None]:
@@ -196,55 +197,3 @@ def _states() -> tuple[Any, ...]:
         devices = torch.cuda.default_generators if torch.cuda.is_initialized() else ()
         states = [g.get_state().numpy().tobytes() for g in (torch.default_generator, *devices)]
     return _PYTHON_STATE(), np.asarray(key).tobytes(), position, states
-
-
-def _refuse_made_before(function: Any, args: Any, kwargs: Mapping[str, Any]) -> None:
-    """Raise for a generator made before that the function can be seen to use: argument, default, closure or global."""
-    seen = {f"argument {i + 1}": value for i, value in enumerate(args)} | {
-        f"argument `{k}`": v for k, v in kwargs.items()
-    }
-    code, inner = getattr(function, "__code__", None), function
-    while code is None and hasattr(inner, "func"):
-        seen |= {f"argument {i + 1}": value for i, value in enumerate(inner.args)} | dict(inner.keywords)
-        inner = inner.func
-        code = getattr(inner, "__code__", None)
-    if code is not None:
-        named = getattr(inner, "__globals__", {})
-        seen |= {f"global `{name}`": named[name] for name in names(code) if name in named}
-        cells = zip(code.co_freevars, getattr(inner, "__closure__", None) or (), strict=False)
-        seen |= {f"`{name}`": cell.cell_contents for name, cell in cells if filled(cell)}
-        seen |= {f"default {i + 1}": value for i, value in enumerate(getattr(inner, "__defaults__", None) or ())}
-        seen |= {f"default `{k}`": v for k, v in (getattr(inner, "__kwdefaults__", None) or {}).items()}
-    if code is None:
-        seen["the function itself"] = function
-    if getattr(function, "__self__", None) is not None:
-        seen["the object of the method"] = function.__self__
-    for place, value in list(seen.items()):
-        if not isinstance(value, type | types.ModuleType | types.FunctionType):
-            seen |= {f"{place}, `{name}`": each for name, each in getattr(value, "__dict__", {}).items()}
-    for place, value in seen.items():
-        made = _made_before(value)
-        if made is not None:
-            raise Unsupported(made, f"{place}, made before the call", "one made during the call", line=_where(inner))
-
-
-def _made_before(value: Any) -> str | None:
-    """The name of a generator, or of a method bound to one; None for anything else."""
-    torch = sys.modules.get("torch")
-    kinds: tuple[type, ...] = (np.random.Generator, np.random.RandomState, random.Random)
-    if torch is not None:
-        kinds += (torch.Generator,)
-    if (
-        isinstance(value, types.BuiltinMethodType | types.MethodType)
-        or type(value).__name__ == "cython_function_or_method"
-    ):
-        owner = getattr(value, "__self__", None)
-        if isinstance(owner, kinds):
-            return f"{type(owner).__name__}.{value.__name__}"
-    return f"{type(value).__module__}.{type(value).__name__}" if isinstance(value, kinds) else None
-
-
-def _where(function: Any) -> str:
-    code = getattr(function, "__code__", None)
-    name = getattr(function, "__qualname__", repr(function))
-    return name if code is None else f"{name} ({code.co_filename.rsplit('/', 1)[-1]}:{code.co_firstlineno})"

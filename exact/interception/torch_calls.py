@@ -181,6 +181,8 @@ def torch_caught(session: Session) -> Iterator[None]:
 
 def _uniforms(session: Session, source: Source, like: torch.Tensor, low: Any = 0, high: Any = 1) -> torch.Tensor:
     name = kind(like.dtype)
+    if session.coins == "grid" and like.device.type != "cpu":
+        raise Unsupported("coins on a grid", f"a generator of {like.device}", "CPU tensors (other grids are not known)")
 
     def make() -> list[Any]:
         fresh = [session.uniform(name) for _ in range(like.numel())]

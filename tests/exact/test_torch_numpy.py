@@ -1,6 +1,7 @@
 """`random` and NumPy, unmodified: the law of every call that is followed, and what is refused by name."""
 
 import bisect
+import functools
 import itertools
 import math
 import operator
@@ -21,6 +22,13 @@ CDF = list(itertools.accumulate(P))
 BY_WEIGHT = dict(enumerate(map(Fraction, P)))
 THIRDS = {k: Fraction(1, 3) for k in range(3)}
 ORDERS = {order: Fraction(1, 6) for order in itertools.permutations(range(3))}
+
+
+BoundClass, BoundRandom = np.random.Generator, random.Random
+
+
+class Unread:
+    GENERATOR = 0
 
 
 def shuffled(shuffle, x):
@@ -72,6 +80,9 @@ def shuffled(shuffle, x):
         (lambda: bool(math.exp(math.log(random.random())) < 0.25), {True: Fraction(1, 4), False: Fraction(3, 4)}),
         (lambda: isinstance(np.random.default_rng(), np.random.Generator), {True: 1}),
         (lambda: isinstance(random.Random(), random.Random), {True: 1}),
+        (lambda: isinstance(np.random.default_rng(), BoundClass), {True: 1}),
+        (lambda: BoundRandom(1).randrange(3), THIRDS),
+        (lambda: [Unread.GENERATOR, random.randrange(3)][1], THIRDS),
     ],
 )
 def test_draws_have_their_law(draw, expected):
@@ -136,6 +147,23 @@ class Holder:
 HOLDERS = [Holder()]
 
 
+class Owner:
+    rng = np.random.default_rng(0)
+
+
+def helper():
+    return GENERATOR.random()
+
+
+def bound_in_a_default(make=np.random.default_rng):
+    return make().random() < 0.5
+
+
+def made_in_a_closure():
+    make = np.random.default_rng
+    return lambda: make().random() < 0.5
+
+
 def with_default(rng=GENERATOR):
     return rng.random() < 0.5
 
@@ -159,6 +187,12 @@ def closure():
         (lambda rng: rng.rand() < 0.5, (np.random.RandomState(0),), "RandomState.*argument 1"),
         (lambda rng: rng.random() < 0.5, (random.Random(0),), "Random.*argument 1"),
         (with_default, (), "Generator.*default 1"),
+        (lambda: helper() < 0.5, (), "Generator.random.*`GENERATOR` of"),
+        (lambda: Owner().rng.random() < 0.5, (), "Generator.random.*`Owner.rng`"),
+        (bound_in_a_default, (), "default_rng.*default 1"),
+        (made_in_a_closure(), (), "default_rng.*`make`"),
+        (functools.partial(with_default, rng=INSTANCE), (), "Random.*argument `rng`"),
+        (lambda rngs: rngs[0].random() < 0.5, ([INSTANCE],), r"Random.*argument 1\[0\]"),
         (closure(), (), "Generator.*`rng`"),
         (lambda holder: holder.rng.random() < 0.5, (Holder(),), "Random.*argument 1, `rng`"),
         (GENERATOR.random, (), "Generator"),
