@@ -32,17 +32,20 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Verdict:
-    """Total variation between the exact law of the engine's first tokens and the target's."""
+    """Total variation between the exact law of the engine's first tokens and the target's.
+
+    A planted fault may be refused by the engine itself: `refusal` is then what it said, and there is no law.
+    """
 
     draft: str
     method: str
-    outcomes: int
-    total_variation: float
+    total_variation: float | None
+    refusal: str | None = None
 
     @property
     def lossless(self) -> bool:
         """Whether the laws differ by no more than float64 rounding."""
-        return self.total_variation <= ROUNDING
+        return self.total_variation is not None and self.total_variation <= ROUNDING
 
 
 def certify_engine(
@@ -53,10 +56,15 @@ def certify_engine(
     with tempfile.TemporaryDirectory() as folder:
         target, draft = tiny_pair(kind, vocabulary, device, Path(folder))
         engine = Engine(target, draft, method, shape, fault=fault)
-        law = engine_law(engine, PROMPT, LENGTH)
+        try:
+            law = engine_law(engine, PROMPT, LENGTH)
+        except InvalidInput as error:
+            if fault is None:
+                raise
+            return Verdict(kind, label, None, str(error))
     right = plain_law(target, PROMPT, LENGTH, engine.processing)
     distance = sum(abs(float(law.get(text, 0)) - right.get(text, 0.0)) for text in law.keys() | right.keys()) / 2
-    return Verdict(kind, label, len(law), distance)
+    return Verdict(kind, label, distance)
 
 
 def tiny_pair(kind: str, vocabulary: int, device: torch.device, folder: Path) -> tuple[CausalModel, Draft]:

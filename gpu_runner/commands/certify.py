@@ -10,7 +10,7 @@ from rich.table import Table
 
 from exact.commands import options as shared
 from gpu_runner.commands import options
-from rheo_core import TreeShape
+from rheo_core import InvalidInput, TreeMethod, TreeShape
 
 if TYPE_CHECKING:
     from gpu_runner.certification import Verdict
@@ -39,19 +39,19 @@ def command(
     from gpu_runner.rules import find_rule
 
     planted, place = find_fault(fault), find_device(device)
-    jobs = []
+    jobs: list[tuple[str, str, TreeMethod, TreeShape]] = []
     for name in [*(names or []), *(method or [])] or METHODS:
         rule = find_rule(name, TreeShape(2, 2, 3))
-        if rule.method is not None and rule.method.leads(rule.shape) == 2 and rule.method.lead == 2:
-            rule = find_rule(name, TreeShape(3, 2, 4))
-        jobs += [(kind, rule) for kind in draft or DRAFTS if rule.method is not None]
+        if rule.method is None:
+            raise InvalidInput("method", name, "a method that drafts")
+        shape = TreeShape(3, 2, 4) if rule.method.lead == 2 else rule.shape
+        jobs += [(kind, find_rule(name, shape).label, rule.method, shape) for kind in draft or DRAFTS]
     verdicts: list[Verdict] = []
     with Progress(console=shared.err, transient=True, disable=as_json or not shared.err.is_terminal) as progress:
         task = progress.add_task("certifying", total=len(jobs))
-        for kind, rule in jobs:
-            assert rule.method is not None
-            verdicts.append(certify_engine(kind, rule.label, rule.method, rule.shape, place, planted))
-            progress.update(task, advance=1, description=f"{rule.label}, {kind}")
+        for kind, label, rule_method, its_shape in jobs:
+            verdicts.append(certify_engine(kind, label, rule_method, its_shape, place, planted))
+            progress.update(task, advance=1, description=f"{label}, {kind}")
     lossless = all(verdict.lossless for verdict in verdicts)
     if not as_json:
         report(verdicts, fault)
@@ -69,6 +69,9 @@ def report(verdicts: list[Verdict], fault: str | None) -> None:
         table.add_column(heading, justify="right" if heading == "TV" else "left", no_wrap=True)
     for each in verdicts:
         word = "[green]lossless[/]" if each.lossless else "[red]lossy[/]"
-        table.add_row(each.method, each.draft, word, f"{each.total_variation:.2g}")
+        distance = "-" if each.total_variation is None else f"{each.total_variation:.2g}"
+        table.add_row(each.method, each.draft, word if each.refusal is None else "[red]refused[/]", distance)
     shared.out.print(table)
+    for said in dict.fromkeys(each.refusal for each in verdicts if each.refusal is not None):
+        shared.out.print(f"the engine refused: {said}", highlight=False, markup=False)
     shared.out.print(SCOPE, style="dim", highlight=False)

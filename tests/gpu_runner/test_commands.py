@@ -182,6 +182,9 @@ def test_certify_with_and_without_a_fault(capsys):
     code, out, _ = run(capsys, "certify", "top-k", "--draft", "causal", "--fault", "parent-row", "--json")
     assert code == 1
     assert json.loads(out)["results"][0]["lossless"] is False
+    code, out, _ = run(capsys, "certify", "rheo", "--draft", "eagle3", "--fault", "shifted-map")
+    assert code == 1
+    assert "the engine refused: tail" in out
 
 
 REFUSED = {
@@ -201,6 +204,7 @@ REFUSED = {
     "contexts": (("rows", "--tokens", "20", "--levels", "5"), "contexts: got"),
     "cycles": (("tree", "--cycles", "0"), "cycles: got 0"),
     "draft kind": (("certify", "--draft", "x"), "draft: got x"),
+    "nothing to certify": (("certify", "autoregressive"), "method: got autoregressive"),
     "seed": (("tree", "--seed", "-1"), "seed: got -1"),
     "questions": (("bench", "--questions", "99"), "questions: got 99"),
 }
