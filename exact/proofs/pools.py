@@ -105,7 +105,9 @@ class Tally:
 
     claim: Claim
     statement: Relational
-    outcome: Outcome = Outcome()
+    cases: int = 0
+    held: Witness | None = None
+    failed: Outcome = Outcome()
     equality: bool = field(init=False)
     less: Value = field(init=False)
     more: Value = field(init=False)
@@ -130,7 +132,7 @@ class Tally:
 
     def refute(self, cell: Cell, letter: str, value: int) -> None:
         """Look for a point of the cell where the statement fails, enumerating what rheo_core does there."""
-        self.outcome += Outcome(verdict="unknown")
+        self.failed += Outcome(verdict="unknown")
         for p, q in points(cell):
             if any(q[v] < q[v + 1] for v in range(cell.m, len(q) - 1)):
                 continue  # the proofs need no order of the tokens, but a witness is a pool, whose tokens fall in q
@@ -138,7 +140,7 @@ class Tally:
             if all(holds(each, rows) for each in self.claim.given) and not holds(self.statement, rows):
                 both = " and ".join(str(rows.value(compiled(side))) for side in self.statement.args)
                 found = witness(cell, letter, value, p, q, f"the two sides are {both}")
-                self.outcome += Outcome(verdict="refuted", witness=found)
+                self.failed += Outcome(verdict="refuted", witness=found)
                 return
 
 
@@ -172,11 +174,11 @@ def decide(tallies: Sequence[Tally], place: Place, letter: str, value: int) -> N
     place.below.at(letter, value)
     place.above.at(letter, value)
     for tally in tallies:
-        if tally.outcome.verdict == "refuted" or not tally.applies(place.below):
+        if tally.failed.verdict == "refuted" or not tally.applies(place.below):
             continue
-        first = not tally.outcome.cases
-        held = witness(cell, letter, value, *next(points(cell)), "all assumptions hold") if first else None
-        tally.outcome += Outcome(1, assumptions=held)
+        tally.cases += 1
+        if tally.held is None:
+            tally.held = witness(cell, letter, value, *next(points(cell)), "all assumptions hold")
         if not _proved(tally, place):
             tally.refute(cell, letter, value)
 
@@ -233,7 +235,7 @@ def sweep(claims: Sequence[Claim], control: bool, where: Iterable[Cell], engine:
             chosen = [tally for tally in tallies if tally.claim.over == letter]
             for value in range(first, len(cell.parts) + 1):
                 decide(chosen, place, letter, value)
-    return [tally.outcome for tally in tallies]
+    return [Outcome(tally.cases, assumptions=tally.held) + tally.failed for tally in tallies]
 
 
 def prove_pools(
