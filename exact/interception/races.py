@@ -27,6 +27,8 @@ def rates(row: Sequence[Uniform], largest: bool, use: str) -> list[Any]:
     coins = [x.coin for x in row]
     if len({coin.number for coin in coins}) < len(coins) or not all(coin.fresh for coin in coins):
         raise Unsupported(use, "uniforms that were used before", "independent noise that is used once")
+    if any(coin.step is not None for coin in coins):
+        raise Unsupported(use, "coins on a grid, which may tie", "ideal coins")
     chains = [list(x.steps) for x in row]
     while all(chain and chain[-1] == chains[0][-1] for chain in chains) and (sign := _direction(chains[0][-1])):
         largest = largest is (sign > 0)

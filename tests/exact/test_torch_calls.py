@@ -146,6 +146,12 @@ def test_the_best_of_a_race_come_without_replacement():
     assert law == torch_law(lambda: torch.multinomial(P, 2))
 
 
+def test_races_are_of_ideal_coins():
+    for draw in (*RACES[:2], lambda: torch.rand(3).argmax().item(), lambda: torch.rand(3).argsort()):
+        with pytest.raises(Unsupported, match="grid"):
+            Interception(coins="grid").law(draw)
+
+
 def test_a_zero_weight_never_wins_a_race_and_all_zero_gives_the_first():
     weights = torch.tensor([0.0, 0.5, 0.5])
     assert torch_law(lambda: (weights / torch.empty_like(P).exponential_()).argmax().item()) == {
