@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from exact.arithmetic import exact_law, fraction
-from rheo_core import InvalidInput, TreeShape
+from rheo_core import TreeShape
 
 Table = Mapping[tuple[int, ...], tuple[Any, ...]]
 """Rows by prefix; the key "*" does not occur: every prefix that was read is listed."""
@@ -57,19 +57,16 @@ class Counterexample:
     def to_pytest(self, rule: str | None = None) -> str:
         """This counterexample as a test file: it fails on the rule that was refuted and passes on a repaired one.
 
-        `rule` says where the rule is found (None: `source`). Float rows are written as the rationals that they are
-        worth. Raises `InvalidInput` where it is not known where the rule is found.
+        `rule` says where the rule is found (None: `source`, or the method's name if the catalogue has it); where
+        nothing says so, the test takes it from a fixture called `rule`. Float rows are written as the rationals that
+        they are worth.
 
         >>> half = (Fraction(1, 2), Fraction(1, 2))
         >>> found = Counterexample({(): half}, {(): half}, TreeShape(1, 1, 1), 0, (0,), Fraction(1), Fraction(1, 2))
         >>> print(found.to_pytest("rheo-raw").splitlines()[-1].strip())
         assert certificate.lossless, str(certificate.counterexample)
         """
-        found_at = self.source if rule is None else rule
-        if not found_at:
-            raise InvalidInput(
-                "rule", rule, 'where the rule is found: a catalogue name, "path.py:name" or "module:name"'
-            )
+        found_at = self._found_at() if rule is None else rule
         start = min(self.target, key=len)
         arguments = ["rule", "model(TARGET)", "model(DRAFT)", _shape(self.shape)]
         if self.cycles > 1:
@@ -78,7 +75,7 @@ class Counterexample:
             arguments.append(f"prefix={start}")
         if self.ids is not None:
             arguments.append(f"ids={self.ids}")
-        name = self.method or found_at
+        name = self.method or found_at or "the rule"
         lines = [
             f'"""{name} is lossy here: {_probability(self.sequence)} is {self.got}, not {self.right}."""',
             "",
@@ -93,12 +90,17 @@ class Counterexample:
             "    return lambda prefix: rows.get(tuple(prefix), first)",
             "",
             "",
-            f"def test_{_identifier(name)}_is_lossless_here():",
+            f"def test_{_identifier(name)}_is_lossless_here({'' if found_at else 'rule'}):",
             *_rule(found_at, self.lead),
             f"    certificate = certify({', '.join(arguments)})",
             "    assert certificate.lossless, str(certificate.counterexample)",
         ]
         return "\n".join(lines) + "\n"
+
+    def _found_at(self) -> str:
+        from exact.catalogue import methods  # which itself needs counterexamples
+
+        return self.source or (self.method if self.method in methods else "")
 
 
 def is_file(source: str) -> bool:
@@ -114,7 +116,9 @@ def _imports(source: str, has_lead: bool, pairs: bool) -> Iterable[str]:
         yield "from pathlib import Path"
     yield ""
     yield "from exact import certify"
-    if ":" not in source:
+    if not source:
+        yield "# The rule is not importable by name: give it as a pytest fixture called `rule`."
+    elif ":" not in source:
         yield "from exact.catalogue import methods"
     elif is_file(source):
         yield "from exact.plugins import load_method"
@@ -129,12 +133,12 @@ def _imports(source: str, has_lead: bool, pairs: bool) -> Iterable[str]:
 def _rule(source: str, lead: int | None) -> Iterable[str]:
     """Statements that make `rule`; a file is looked for beside the test first."""
     path, _, name = source.rpartition(":")
-    if ":" not in source:
+    if source and ":" not in source:
         yield f'    rule = methods["{source}"]'
     elif is_file(source):
         yield f'    beside, known = Path(__file__).with_name("{Path(path).name}"), r"{Path(path).resolve()}"'
         yield f'    rule = load_method(f"{{beside if beside.exists() else known}}:{name}")'
-    else:
+    elif source:
         yield f'    rule = as_method({name}, "{source}", "{name}")'
     if lead is not None:
         yield f"    rule = replace(rule, lead={lead})"

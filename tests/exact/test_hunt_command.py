@@ -15,7 +15,7 @@ from exact import Counterexample, certify, cli, hunt
 from exact.commands import options
 from exact.hunting import search
 from exact.plugins import with_lead
-from rheo_core import DraftRow, InvalidInput, TreeShape, method, methods
+from rheo_core import DraftRow, TreeShape, method, methods
 
 FAULTY = '''
 from rheo_core.laws import residual
@@ -91,13 +91,30 @@ def test_the_written_test_fails_for_a_name_and_for_an_importable_method(rule, tm
     assert f"got {found.got}, right {found.right}" in failed.stdout
 
 
-def test_a_rule_that_no_module_holds_has_to_be_named(tmp_path):
+def test_a_rule_that_no_module_holds_comes_from_a_fixture(tmp_path):
     hidden = method(lambda target, draft, prefix, shape, chooser: [chooser.index(draft(prefix))])
     found = hunt(hidden, seconds=1)
     assert found is not None
-    with pytest.raises(InvalidInput, match="where the rule is found"):
-        found.to_pytest()
+    written = tmp_path / "test_hidden.py"
+    written.write_text(found.to_pytest())
+    (tmp_path / "conftest.py").write_text(
+        "import pytest\nfrom rheo_core import method\n\n\n@pytest.fixture\ndef rule():\n"
+        "    return method(lambda target, draft, prefix, shape, chooser: [chooser.index(draft(prefix))])\n"
+    )
+    failed = pytest_on(written)
+    assert failed.returncode == 1
+    assert f"got {found.got}, right {found.right}" in failed.stdout
     assert 'methods["rheo-raw"]' in found.to_pytest("rheo-raw")
+
+
+def test_a_certificates_own_counterexample_knows_a_catalogue_name():
+    rows = (F(1, 3), F(2, 3))
+    rule = with_lead(methods["rheo-half"], 0)
+    found = certify(rule, lambda prefix: rows, lambda prefix: rows, TreeShape(2, 2, 2)).counterexample
+    assert found is not None
+    assert 'methods["rheo-half"]' in found.to_pytest()
+    bare = Counterexample({(): rows}, {(): rows}, TreeShape(1, 1, 1), 0, (0,), F(1), F(1, 3))
+    assert "def test_the_rule_is_lossless_here(rule):" in bare.to_pytest()
 
 
 def test_float_rows_pairs_of_laws_maps_and_prefixes_are_written_too(tmp_path):
