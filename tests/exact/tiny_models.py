@@ -1,7 +1,11 @@
 """Tiny random language models of transformers, for laws of whole generate loops."""
 
-import torch
-from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed (extra `torch`)")
+pytest.importorskip("transformers", reason="transformers is not installed (extra `torch`)")
+
+from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM  # noqa: E402
 
 
 def tiny_model(seed, vocabulary=4):
