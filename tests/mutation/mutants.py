@@ -46,6 +46,11 @@ class Mutant:
     number: int
     change: Change
 
+    @property
+    def place(self) -> str:
+        """The qualified name of the function or class that is changed."""
+        return self.key.partition("::")[2].partition(":")[0]
+
     def code(self) -> ast.Module:
         """The changed module."""
         tree = ast.parse(self.path.read_text(encoding="utf-8"))
