@@ -6,7 +6,7 @@ import pytest
 from exact.catalogue import methods
 from exact.faults import cases
 from exact.rows_file import shipped_rows
-from montecarlo.checks import ACCEPTANCE, AT_ROOT, BELOW, Suite, expected_acceptance
+from montecarlo.checks import ACCEPTANCE, AT_ROOT, BELOW, Suite, depth_name, expected_acceptance
 from montecarlo.pairs import Dials, TablePair, rows_pair, synthetic
 from montecarlo.planning import WITNESSES, Bars, best_witness, laws, power
 from montecarlo.simulation import ALARM, simulate
@@ -95,7 +95,8 @@ def test_a_token_that_the_target_forbids_is_an_alarm():
     assert (target == 0).any()
     pair = TablePair(target, draft, lambda prefixes: np.zeros(len(prefixes), dtype=np.int64))
     outcome = simulate(Suite(case.method, pair, case.shape, Uniforms(17), length=1), 400)
-    assert "forbidden outcome" in [verdict.alarmed for verdict in outcome.verdicts]
+    alarmed = {verdict.name: verdict.alarmed for verdict in outcome.verdicts}
+    assert alarmed["first token"] == alarmed[depth_name(0)] == "forbidden outcome"
 
 
 @pytest.mark.parametrize(("name", "rate"), [("top-k", "topk_rate"), ("rheo", "rheo_rate"), ("rheo-rrsw", "rrsw_rate")])
