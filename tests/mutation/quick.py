@@ -14,7 +14,7 @@ def check() -> None:
     from exact.faults import cases
     from rheo_core import TreeShape, proxies
     from tests.core import test_rates
-    from tests.exact import test_catalogue, test_classes, test_faults, test_trees
+    from tests.exact import test_catalogue, test_classes, test_facts, test_faults, test_trees
     from tests.exact.test_second_implementation import (
         CASES,
         compare,
@@ -34,6 +34,8 @@ def check() -> None:
     test_faults.test_a_one_hot_draft_row_has_no_sampled_slot()
     test_catalogue.test_an_id_map_is_followed("block")
     test_catalogue.test_the_built_in_methods_are_made_of_these_parts()
+    for name in ("rheo", "rheo-z", "rheo-next", "top-k"):
+        test_facts.test_a_float_law_that_holds_more_than_1_is_drafted_like_any_other(np.float32, name, 0)
     for models, case in product(pairs, CASES):
         compare(models, *case)
         test_classes.assert_same_tree(models.pair(), TreeShape(3, 3, 7), case[1], proxies.RHEO, 0)
