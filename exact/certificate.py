@@ -117,6 +117,7 @@ class Certificate:
                 "classes": None if self.classes is None else {"count": self.classes, "digest": self.classes_digest},
                 "emitted": {key(tokens): str(mass) for tokens, mass in sorted(self.emitted.items())},
                 "lossless": self.lossless,
+                "verdict": self.verdict,
                 "every_target": self.every_target,
                 "total_variation": number(self.total_variation),
                 "counterexample": wrong(self.counterexample),

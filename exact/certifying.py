@@ -21,7 +21,7 @@ from exact.counterexample import Counterexample, table
 from exact.cycle_law import Comparison, Emitted, acceptance_by_depth, compare, cycle_law, exact_pair, text_law
 from exact.document import classes_digest, parts
 from exact.every_target import Drafting, EveryTarget, check_drafting, every_target
-from rheo_core import Method, Pair, TreeMethod, TreeShape, find_method
+from rheo_core import InvalidInput, Method, Pair, TreeMethod, TreeShape, find_method
 from rheo_core.errors import check_count
 from rheo_core.rows import DraftModel, Prefix, TargetModel, check_prefix
 
@@ -66,6 +66,8 @@ class Study:
         second: bool = True,
     ) -> Certificate:
         """Both verdicts on one method (`second` False: only the first); see `certify`."""
+        if not isinstance(shape, TreeShape):
+            raise InvalidInput("shape", shape, "a TreeShape(width, depth, budget)")
         rule = find_method(method, methods)
         prefix = check_prefix(prefix, self.given)
         length = shape.depth + 1 if length is None else check_count("length", length, 1)

@@ -2,7 +2,7 @@
 
 Standard library only, and written apart from the rest: `python -I check.py FILE` recomputes every derived figure from
 the recorded inputs and compares. Exit 0: all hold. 1: one does not (it is named). 2: not a certificate. 3: what could
-be recomputed holds, but a rule of the user's own or a float run had to be taken as recorded (it says which).
+be recomputed holds, but a rule not known here or a float run had to be taken as recorded (it says which).
 """
 
 import hashlib
@@ -32,9 +32,7 @@ def number(value: Any) -> dict[str, Any]:
     return {"exact": str(Fraction(value)), "float": float(value)}
 
 
-class Pool:
-    """The candidate pool at one context, in target ids."""
-
+class Pool:  # the candidate pool at one context, in target ids
     def __init__(self, row: Any, m: int, width: int, rule: Any, ids: list[int]) -> None:
         score, sampling = (row["score"], row["sampling"]) if isinstance(row, dict) else (row, row)
         self.score = dict(zip(ids, norm([Fraction(x) for x in score]), strict=True))
@@ -57,9 +55,7 @@ class Pool:
         return ([(LEAD, v, self.score[v]) for v in self.leads] + middle + fills)[: self.width]
 
 
-class Models:
-    """The recorded rows and the parts of the method."""
-
+class Models:  # the recorded rows and the parts of the method
     def __init__(self, inputs: dict[str, Any], target: dict[str, Any]) -> None:
         self.inputs, self.target, self.prefix = inputs, target, tuple(inputs["prefix"])
         self.width, self.depth, self.budget = (inputs["shape"][name] for name in ("width", "depth", "budget"))
@@ -147,8 +143,8 @@ def compare(models: Models, emitted: dict[Tokens, Any]) -> tuple[Any, Any]:
     distance, wrong, length = Fraction(0), None, models.inputs["length"]
     level: dict[Tokens, Any] = {(): (Fraction(0), Fraction(1), emitted)}
     for depth in range(1, length + 1):
-        longer: dict[Tokens, Any] = {}
-        for tokens, (carried, due, below) in level.items():
+        last, level = level, dict[Tokens, Any]()
+        for tokens, (carried, due, below) in last.items():
             for token, p in enumerate(models.p(models.prefix + tokens)):
                 sequence = (*tokens, token)
                 here = {s: mass for s, mass in below.items() if s[:depth] == sequence}
@@ -157,10 +153,9 @@ def compare(models: Models, emitted: dict[Tokens, Any]) -> tuple[Any, Any]:
                 if got != right and wrong is None:
                     wrong = {"sequence": list(sequence), "got": number(got), "right": number(right)}
                 if here and depth < length:
-                    longer[sequence] = (ended, right, here)
+                    level[sequence] = (ended, right, here)
                 else:
                     distance += abs(got - right) / 2
-        level = longer
     return distance, wrong
 
 
@@ -185,7 +180,7 @@ def derive(inputs: dict[str, Any], recorded: dict[str, Any]) -> tuple[dict[str, 
         lines = sorted(json.dumps([[n[:4] for n in tree], str(mass)]) for tree, mass in found.items())
         answer["classes"] = {"count": len(found), "digest": hashlib.sha256("\n".join(lines).encode()).hexdigest()}
     if found is None or models.verify is None:
-        taken.append("what a rule of the user's own emits" + (", its trees" if found is None else ""))
+        taken.append("what a rule not known here emits" + (", its trees" if found is None else ""))
         answer["every_target"] = answer["every_target"] and None  # True is never proved for a user's own rule
     else:
         exact = emitted_law(models, found)
@@ -199,12 +194,13 @@ def derive(inputs: dict[str, Any], recorded: dict[str, Any]) -> tuple[dict[str, 
     if not lossless or not inputs["second"]:
         answer |= {"every_target": False if inputs["second"] else None, "every_target_counterexample": None}
     depths = [sum(x for s, x in emitted.items() if len(s) > d) for d in range(models.depth + 1)]
-    names = ("total_variation", "lossless", "counterexample", "every_target") if inputs["cycles"] > 1 else ()
+    names = ("total_variation", "lossless", "verdict", "counterexample", "every_target") if inputs["cycles"] > 1 else ()
     taken += ["what the cycles after the first emit, and the first verdict"] if names else []
     answer |= {
         "emitted": {",".join(map(str, s)): str(Fraction(x)) for s, x in sorted(emitted.items())},
         "total_variation": number(distance),
         "lossless": lossless,
+        "verdict": ("lossless" if models.exact else "lossless up to rounding") if lossless else "lossy",
         "counterexample": None if lossless else exact_wrong or wrong,
         "acceptance_length": number(sum(depths)),
         "acceptance_by_depth": [number(x) for x in depths],
@@ -215,8 +211,8 @@ def derive(inputs: dict[str, Any], recorded: dict[str, Any]) -> tuple[dict[str, 
 def check(document: Any) -> list[str]:
     """What had to be taken as recorded; raises `Wrong` unless the rest holds."""
     recorded = document["derived"]
-    if document["schema"] != SCHEMA:
-        raise ValueError(f"schema {document['schema']!r}, expected {SCHEMA!r}")
+    if document["schema"] != SCHEMA or min(document["inputs"][name] for name in ("length", "cycles")) < 1:
+        raise ValueError(f"expected schema {SCHEMA!r} and at least one token and one cycle")
     body = json.dumps({**document, "sha256": ""}, sort_keys=True, separators=(",", ":"))
     if hashlib.sha256(body.encode()).hexdigest() != document["sha256"]:
         raise Wrong("sha256: the document was altered after it was signed")
@@ -227,19 +223,21 @@ def check(document: Any) -> list[str]:
 
 
 def main(path: str) -> int:
-    """Check one file; the exit code."""
     code = 0
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
-        for each in [result["certificate"] for result in document.get("results", [])] or [document]:
-            taken, method = check(each), each["inputs"]["method"]
-            code = 3 if taken else code
+        for result in document.get("results") or [{"certificate": document}]:
+            derived, method = result["certificate"]["derived"], result["certificate"]["inputs"]["method"]
+            taken = check(result["certificate"])
             said = f"taken as recorded: {'; '.join(taken)}" if taken else "every derived figure recomputed"
-            print(f"holds: {method['name']} m={method['m']}; {said}")
+            if any(result.get(name, x) != x for name, x in derived.items() if name != "classes"):
+                raise Wrong("a figure that stands beside its certificate differs from it")
+            code = 3 if taken else code
+            print(f"holds: {method['name']} m={method['m']}, {result.get('rows', '')}: {derived['verdict']}; {said}")
     except Wrong as error:
         code = 1
         print(f"REJECTED: {path}: {error}")
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         code = 2
         print(f"error: {path}: {type(error).__name__}: {error}; not a certificate", file=sys.stderr)
     return code

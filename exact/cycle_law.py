@@ -19,6 +19,7 @@ from exact.nodewise import NodeMethod, nodewise_law
 from exact.outcomes import outcomes
 from rheo_core import FunctionMethod, Method, TreeMethod, TreeShape
 from rheo_core.chooser import Chooser
+from rheo_core.errors import check_count
 from rheo_core.laws import Row
 from rheo_core.pool import Drafter
 from rheo_core.registry import verify_node
@@ -190,7 +191,7 @@ def target_law(target: TargetModel, length: int, prefix: Prefix = ()) -> dict[To
     >>> target_law(lambda prefix: [Fraction(1, 3), Fraction(2, 3)], 2)[1, 1]
     Fraction(4, 9)
     """
-    return joint_law({(): ONE}, Pair(target, target).p, length, tuple(prefix))
+    return joint_law({(): ONE}, Pair(target, target).p, check_count("length", length, 0), tuple(prefix))
 
 
 def acceptance_by_depth(emitted: Mapping[Tokens, Any], depth: int) -> tuple[Fraction, ...]:

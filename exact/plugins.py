@@ -10,7 +10,6 @@ import dataclasses
 import importlib.util
 import inspect
 import sys
-import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,7 +60,7 @@ def load_name(path: str, name: str) -> Any:
     sys.modules[module_name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InvalidInput(path, f"{type(error).__name__}: {error}", "a file that runs without an error") from error
     if not hasattr(module, name):
         public = ", ".join(each for each in vars(module) if not each.startswith("_")) or "nothing"
@@ -76,16 +75,18 @@ def own_errors(method: Method) -> Iterator[None]:
         yield
     except (InvalidInput, EnumerationError):
         raise
-    except Exception as error:
-        if not any(module.startswith(PLUGIN) for module in _modules(error)):
+    except (Exception, SystemExit) as error:
+        if not is_own(method):
             raise
         said = "; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", [])])
         raise InvalidInput(method.name, said, "a rule that runs on every branch") from error
 
 
-def _modules(error: BaseException) -> list[str]:
-    """The modules that an exception passed through."""
-    return [str(frame.f_globals.get("__name__", "")) for frame, _ in traceback.walk_tb(error.__traceback__)]
+def is_own(method: Method) -> bool:
+    """Whether a method, or a part of it, comes from a user's file."""
+    found = [method, *(getattr(method, name, None) for name in ("function", "verify", "proxy", "draft"))]
+    modules = [str(getattr(each, "__module__", "")) for part in found for each in (part, type(part))]
+    return any(module.startswith(PLUGIN) for module in modules)
 
 
 def with_lead(method: Method, lead: int | None) -> Method:

@@ -157,7 +157,7 @@ def parse_rows(
 def _prefix(key: str, name: str) -> Prefix | None:
     if key == "*":
         return None
-    if key and re.fullmatch(r"[0-9]{1,18}(,[0-9]{1,18})*", key) is None:
+    if key and re.fullmatch(r"(0|[1-9][0-9]{0,17})(,(0|[1-9][0-9]{0,17}))*", key) is None:
         raise InvalidInput(f"{name}: context", key, 'token ids joined by ",", or "*"')
     return tuple(int(part) for part in key.split(",")) if key else ()
 

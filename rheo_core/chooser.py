@@ -102,7 +102,11 @@ class RecordingChooser:
 
 def check_probability(probability: Any) -> None:
     """Raise unless 0 <= probability <= 1 (NaN is refused too)."""
-    if not 0 <= probability <= 1:
+    try:
+        possible = bool(0 <= probability <= 1)
+    except (TypeError, ValueError):  # no number at all; more than one
+        possible = False
+    if not possible:
         raise InvalidInput("probability", probability, "a number in [0, 1]")
 
 

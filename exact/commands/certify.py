@@ -219,6 +219,9 @@ def report(results: list[Result], shape: TreeShape) -> None:
     for each in results:
         if each.certificate.counterexample is not None:
             options.out.print(f"{each.label} on {each.rows}: {wrong_line(each.certificate)}", highlight=False)
+    for each in results:
+        if each.certificate.every_target is None and each.certificate.every_target_reason:
+            options.out.print(f"every p, {each.label} on {each.rows}: {each.certificate.every_target_reason}")
     for scope in dict.fromkeys(each.certificate.scope for each in results):
         options.out.print(scope, style="dim", highlight=False, soft_wrap=True)
 

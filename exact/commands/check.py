@@ -1,4 +1,4 @@
-"""`rheo-exact check`: re-check a saved certificate with the separate checker, which shares no code with what made it."""
+"""`rheo-exact check`: re-check a saved certificate with the separate checker, which shares no code with its maker."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from rich.tree import Tree as Drawing
 from exact.arithmetic import fraction
 from exact.classes import BRUTE_FORCE_LIMIT, TreeClass, classes
 from exact.commands import options
-from exact.document import number
 from exact.cycle_law import exact_pair
+from exact.document import number
 from exact.plugins import label, load_method, with_lead
 from exact.rows_file import Rows
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, Pair, Tree, TreeMethod, TreeShape
@@ -58,8 +58,8 @@ def classes_of(rule: TreeMethod, rows: Rows, shape: TreeShape) -> list[TreeClass
 
 def _print(title: str, found: Sequence[TreeClass]) -> None:
     options.out.print(title, style="bold", highlight=False)
-    for number, each in enumerate(found, 1):
-        drawing = Drawing(f"class {number}: probability {float(each.probability):.6g}", highlight=False)
+    for place, each in enumerate(found, 1):
+        drawing = Drawing(f"class {place}: probability {float(each.probability):.6g}", highlight=False)
         _hang(drawing, each.tree, ROOT)
         options.out.print(drawing)
 

@@ -211,7 +211,7 @@ def _report_gaps(gaps: Gaps) -> None:
     say = options.out.print
     for word, gap in (("more", gaps.more), ("less", gaps.less)):
         if gap is None:
-            say(f"{gaps.first} never accepts {word} than {gaps.second}", highlight=False)
+            say(f"{gaps.first} was not seen to accept {word} than {gaps.second}", highlight=False)
             continue
         shape, size = gap.case.shape, abs(gap.value)
         say(f"{gaps.first} accepts up to {size} = {float(size):.6g} {word} than {gaps.second}", highlight=False)

@@ -27,7 +27,17 @@ _UsageError: Any = next(each for each in typer.BadParameter.__mro__ if each.__na
 
 PIPED_WIDTH = 120  # columns where output is not a terminal and COLUMNS is not set
 
-out = Console()
+
+class _Console(Console):
+    """A console that goes quiet when nobody reads it any more: the verdict stays the exit code."""
+
+    def on_broken_pipe(self) -> None:
+        """What is printed from here on goes nowhere."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+out = _Console()
 err = Console(stderr=True)
 if not out.is_terminal and "COLUMNS" not in os.environ:
     out.width = PIPED_WIDTH
@@ -84,6 +94,8 @@ def deliver(document: Mapping[str, Any], as_json: bool, save: Path | None) -> No
 
 def save_text(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
+    if not path.name or path.is_dir():
+        raise InvalidInput("save", str(path), "the name of a file")
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         part.write_text(text, encoding="utf-8")

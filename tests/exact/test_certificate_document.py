@@ -137,7 +137,7 @@ def own(method_):
 
 
 def test_a_users_own_rule_is_taken_as_recorded_and_said_so():
-    assert any("user's own" in each for each in check.check(own(TreeMethod("own", None, 1, verify=own_verify))))
+    assert any("not known here" in each for each in check.check(own(TreeMethod("own", None, 1, verify=own_verify))))
     assert any("its trees" in each for each in check.check(own(own_cycle)))
 
 
@@ -194,6 +194,22 @@ def test_the_checker_runs_as_a_lone_file_with_its_exit_codes(tmp_path):
         result = run(tmp_path / name)
         assert (result.returncode, said in result.stdout + result.stderr) == (code, True), (name, result)
     assert run(tmp_path / "missing.json").returncode == 2
+
+
+def test_a_figure_forged_beside_its_certificate_is_rejected(tmp_path):
+    document = json.loads(CERTIFICATES["rheo-adhoc"]().to_json())
+    path = tmp_path / "results.json"
+    honest = {"rows": "Table 1", "verdict": "lossy", "lossless": False}
+    for result, code in ((honest, 0), ({**honest, "verdict": "lossless"}, 1), ({**honest, "lossless": True}, 1)):
+        path.write_text(json.dumps({"results": [{**result, "certificate": document}]}), encoding="utf-8")
+        assert run(path).returncode == code
+
+
+@pytest.mark.parametrize(("name", "value"), [("length", 0), ("length", -1), ("cycles", 0), ("cycles", -3)])
+def test_no_tokens_and_no_cycles_certify_nothing(name, value):
+    document = json.loads(CERTIFICATES["rheo-adhoc"]().to_json())
+    with pytest.raises(ValueError, match="at least one"):
+        check.check(signed(put(document, ("inputs", name), value)))
 
 
 def test_the_checker_is_small_and_needs_only_the_standard_library():

@@ -225,6 +225,46 @@ def test_a_bad_call_is_one_line_and_exit_2(capsys, arguments, said):
     assert said in error
 
 
+LEAVES = """
+import sys
+from rheo_core import method
+
+def leaves(p, tail, candidates, sampled, lead, chooser, at):
+    sys.exit(0)
+
+@method
+def few(target, draft):
+    return [0]
+"""
+
+
+@pytest.mark.parametrize(("name", "said"), [("leaves", "SystemExit"), ("few", "TypeError")])
+def test_a_rule_that_leaves_or_cannot_be_called_is_no_verdict(rows, tmp_path, capsys, name, said):
+    path = tmp_path / "leaves.py"
+    path.write_text(LEAVES, encoding="utf-8")
+    shape = ["--width", "2", "--depth", "1", "--budget", "1"]
+    assert run("certify", "--rows", rows(UNIFORM), f"{path}:{name}", *shape) == 2
+    assert said in capsys.readouterr().err
+    path.write_text("raise SystemExit(0)", encoding="utf-8")
+    assert run("certify", "--rows", rows(UNIFORM), f"{path}:{name}", *shape) == 2
+
+
+@pytest.mark.parametrize("name", [".", "/", ""])
+def test_a_folder_is_no_file_to_save_to(rows, capsys, name):
+    assert run("certify", "rheo", "--rows", rows(UNIFORM), "--budget", "1", "--save", name) == 2
+    assert "the name of a file" in capsys.readouterr().err
+
+
+def test_a_reader_that_leaves_early_does_not_change_the_verdict(rows):
+    program = "import sys; sys.argv = ['rheo-exact', *sys.argv[1:]]; from exact.cli import main; main()"
+    command = [sys.executable, "-c", program, "classes", "--rows", rows(UNIFORM), "--budget", "5", "--depth", "2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.read(1)
+        process.stdout.close()
+        assert process.wait() == 0
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [("number", "a verify function"), ("absent", "a name that the file defines"), ("broken", "ZeroDivisionError")],

@@ -153,7 +153,7 @@ def one(**context):
         ({"contexts": {"0,": {}}}, 'rows: context: got 0,, expected token ids joined by ",", or "*"'),
         ({"contexts": {"1_0": {}}}, 'rows: context: got 1_0, expected token ids joined by ",", or "*"'),
         ({"contexts": {" 1": {}}}, 'rows: context: got 1, expected token ids joined by ",", or "*"'),
-        ({"contexts": {"0": one()["contexts"][""], "00": {}}}, "rows: context: got 00, expected each prefix once"),
+        ({"contexts": {"0": one()["contexts"][""], "00": {}}}, "rows: context: got 00, expected token ids joined by"),
         ('{"contexts": {}, "contexts": {}}', "rows: key: got contexts, expected each key once"),
         (one() | {"ids": "01"}, "rows: ids: got 01, expected a list of target ids"),
         (one() | {"ids": [0, True]}, "rows: ids: got [0, True], expected a list of target ids"),

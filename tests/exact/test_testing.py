@@ -62,6 +62,60 @@ def test_planted_faults_are_caught_with_their_rows(rule):
     assert "right is" in said
 
 
+@method
+def forgets_prefix(target, draft, prefix, shape, chooser):
+    """Planted fault: each cycle starts as if the text were empty; one cycle alone cannot show it."""
+    return chain.function(lambda context: target(tuple(context)[len(prefix) :]), draft, (), shape, chooser)
+
+
+@method
+def emits_from_q_later(target, draft, prefix, shape, chooser):
+    """Planted fault: right on an empty prefix only."""
+    return [chooser.index(target(prefix) if not prefix else draft(prefix))]
+
+
+@pytest.mark.parametrize("rule", [forgets_prefix, emits_from_q_later])
+def test_faults_of_the_second_cycle_are_caught(rule):
+    with pytest.raises(AssertionError, match="is lossy"):
+        check(rule)
+    odd = {0: rational(1, 1), 1: rational(1, 2)}
+    with pytest.raises(AssertionError, match="is lossy"):
+        check(rule, target=lambda prefix: odd[len(prefix) % 2], draft=alike(rational(1, 3)), shape=TreeShape(1, 1, 1))
+
+
+def deep(depth):
+    """A rule that is right above a depth and takes the first candidate from there on."""
+
+    def verify(p, tail, candidates, sampled, lead, chooser, at):
+        if len(at[1]) >= depth and candidates:
+            return candidates[0], 0
+        return algorithm_1(p, tail, candidates, sampled, lead, chooser, at)
+
+    return verify
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+def test_faults_deep_in_the_tree_are_caught(depth):
+    with pytest.raises(AssertionError, match="is lossy"):
+        check(deep(depth))
+
+
+def counts_siblings(p, tail, candidates, sampled, lead, chooser, at):
+    """Lossless until a tree keeps one candidate here and two there: V1 fails though no small case shows it."""
+    if len(candidates) >= 2:
+        return algorithm_1(p, tail, candidates, sampled, lead, chooser, at)
+    return chooser.index(p), -1
+
+
+def test_a_rule_without_a_reason_is_refuted_or_warned_of():
+    try:
+        with pytest.warns(UserWarning, match="fails at"):
+            check(counts_siblings)
+    except AssertionError as refuted:
+        if "is lossy" not in str(refuted):
+            raise
+
+
 def test_given_models_are_the_ones_that_are_tried():
     p, q = alike(rational(5, 2, 3)), alike(rational(5, 3, 2))
     check("rheo-adhoc", target=p, draft=p, shape=TreeShape(3, 1, 1))
@@ -87,6 +141,12 @@ def test_bad_calls_say_what_is_missing():
         check("rheo", 3)
     with pytest.raises(InvalidInput, match="verify function"):
         check(len)
+    with pytest.raises(InvalidInput, match="lead: got 5"):
+        check("rheo-raw", lead=5)
+    with pytest.raises(InvalidInput, match="examples: got 0"):
+        check("rheo", examples=0)
+    with pytest.raises(InvalidInput, match="target: got"):
+        check("rheo", target=[0.5, 0.5], draft=[0.5, 0.5])
     with pytest.raises(InvalidInput, match="that spechub can draft"):
         check("spechub", shape=TreeShape(1, 1, 1))
 
