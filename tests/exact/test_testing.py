@@ -146,7 +146,7 @@ def test_bad_calls_say_what_is_missing():
     with pytest.raises(InvalidInput, match="examples: got 0"):
         check("rheo", examples=0)
     with pytest.raises(InvalidInput, match="target: got"):
-        check("rheo", target=[0.5, 0.5], draft=[0.5, 0.5])
+        check("rheo", target=[0.5, 0.5], draft=alike(rational(1, 1)))
     with pytest.raises(InvalidInput, match="that spechub can draft"):
         check("spechub", shape=TreeShape(1, 1, 1))
 
