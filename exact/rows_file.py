@@ -74,9 +74,9 @@ class Rows:
     def _context(self, prefix: Prefix) -> Context:
         context = self.contexts.get(prefix, self.contexts.get(None))
         if context is None:
-            raise InvalidInput(
-                f"{self.name}: prefix", _key(prefix) or "the empty one", 'a context of that key, or one of key "*"'
-            )
+            reach = max(len(known or ()) for known in self.contexts)
+            expected = f'a context of that key, or one of key "*" (the file has prefixes of up to {reach} tokens)'
+            raise InvalidInput(f"{self.name}: prefix", _key(prefix) or "the empty one", expected)
         return context
 
     def _floats(self, values: list[Any]) -> Row:
@@ -148,6 +148,9 @@ def parse_rows(
         if prefix in contexts:
             raise InvalidInput(f"{name}: context", key, "each prefix once")
         contexts[prefix] = _checked(context, key, name)
+        size = len(contexts[prefix].get("target", contexts[prefix].get("target_logits", ())))
+        if any(token >= size for token in prefix or ()):
+            raise InvalidInput(f"{name}: context", key, f"ids of its own vocabulary, 0..{size - 1}")
     ids = document.get("ids")
     if ids is not None and not (isinstance(ids, list) and all(type(value) is int for value in ids)):
         raise InvalidInput(f"{name}: ids", ids, "a list of target ids")

@@ -177,6 +177,8 @@ BAD_FILES = {
     json.dumps({"contexts": {"x": row(H, H)["contexts"]["*"]}}): "token ids joined",
     json.dumps({"contexts": {"-1": row(H, H)["contexts"]["*"]}}): "token ids joined",
     json.dumps({"contexts": {"": row(H, H)["contexts"]["*"]}}): "prefix: got 0",
+    json.dumps({"contexts": {"7": row(H, H)["contexts"]["*"]}}): "ids of its own vocabulary, 0..1",
+    json.dumps({"contexts": {"00": row(H, H)["contexts"]["*"]}}): "token ids joined",
     json.dumps({**row(["1/3", "1/3", "1/3"], H), "ids": [0, 0]}): "a target id of its own",
     json.dumps({**row(["1/3", "1/3", "1/3"], H), "ids": [0, 3]}): "a token id in 0..2",
     json.dumps({**row(["1/3", "1/3", "1/3"], H), "ids": "01"}): "a list of target ids",
