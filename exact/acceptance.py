@@ -51,19 +51,22 @@ class OneLayer:
     """Acceptance at one parent, and the most that any lossless rule could accept from the same drafts."""
 
     acceptance: Fraction
-    optimum: Fraction
+    optimum: Fraction | None
 
     @property
-    def gap(self) -> Fraction:
-        """What is left to gain without drafting differently."""
-        return self.optimum - self.acceptance
+    def gap(self) -> Fraction | None:
+        """What is left to gain without drafting differently; None where the drafts are not known."""
+        return None if self.optimum is None else self.optimum - self.acceptance
 
 
 def one_layer(method: Method, pair: Pair, width: int, prefix: Prefix = ()) -> OneLayer:
-    """One layer with all `width` slots kept."""
+    """One layer with all `width` slots kept; the optimum is None for a cycle function that returns tokens but no tree."""
     rational = exact_pair(pair)
     accepted = acceptance_length(method, pair, TreeShape(width, 1, width), prefix) - 1
-    return OneLayer(accepted, optimum(rational.p(prefix), drafted_sets(method, rational, width, prefix)).value)
+    drafts = drafted_sets(method, rational, width, prefix)
+    if accepted and not any(drafts):
+        return OneLayer(accepted, None)
+    return OneLayer(accepted, optimum(rational.p(prefix), drafts).value)
 
 
 def over_leads(method: Method, shape: TreeShape, leads: Iterable[int] | None = None) -> Iterator[TreeMethod]:

@@ -100,7 +100,7 @@ def report(entries: list[Entry], shape: TreeShape) -> None:
     """A table for each set of rows, the most accepting method first."""
     options.out.print(
         f"width {shape.width}, depth {shape.depth}, budget {shape.budget}. One layer: all {shape.width} slots kept; "
-        "optimum: the most that any lossless rule accepts from the same drafts.\n"
+        "optimum: the most that any lossless rule accepts from the same drafts (-: a cycle that returns no tree).\n"
         "tau: expected tokens of a cycle, the target's own included. All exact.",
         highlight=False,
     )
@@ -123,8 +123,8 @@ def report(entries: list[Entry], shape: TreeShape) -> None:
                 each.method.claim or "-",
                 verdict(each.certificate) + (" [bold red]against its label[/]" if each.contradicts else ""),
                 f"{float(each.layer.acceptance):.4f}",
-                f"{float(each.layer.optimum):.4f}" if lossless else "-",
-                f"{float(each.layer.gap):.4f}" if lossless else "-",
+                f"{float(each.layer.optimum):.4f}" if lossless and each.layer.optimum is not None else "-",
+                f"{float(each.layer.gap):.4f}" if lossless and each.layer.gap is not None else "-",
                 f"{float(each.certificate.acceptance_length):.4f}",
             )
         options.out.print(table)
@@ -154,8 +154,8 @@ def _entry(each: Entry) -> dict[str, Any]:
         "reference": references.get(each.method.name),
         "contradicts_label": each.contradicts,
         "one_layer": number(each.layer.acceptance),
-        "optimum": number(each.layer.optimum) if lossless else None,
-        "gap": number(each.layer.gap) if lossless else None,
+        "optimum": number(each.layer.optimum) if lossless and each.layer.optimum is not None else None,
+        "gap": number(each.layer.gap) if lossless and each.layer.gap is not None else None,
         **each.certificate.summary(),
     }
 

@@ -78,7 +78,7 @@ def run(case: Case) -> Outcome:
     """The law of the case and its certificate."""
     first = case.certificate(case.length)
     layer = one_layer(case.method, Pair(case.target, case.draft, case.ids), min(case.shape.width, case.shape.budget))
-    loses = max(layer.gap, Fraction(0)) if case.lossless else Fraction(0)
+    loses = max(layer.gap or Fraction(0), Fraction(0)) if case.lossless else Fraction(0)
     return Outcome(case, first.law(), first.total_variation, case.certificate(), loses)
 
 

@@ -116,3 +116,20 @@ def test_costs_that_mean_nothing_are_refused(costs):
 def test_only_methods_with_a_lead_are_swept():
     with pytest.raises(InvalidInput, match="a lead m to sweep"):
         list(over_leads(methods["top-k"], SHAPE))
+
+
+def test_a_cycle_without_a_tree_has_no_optimum_to_be_held_against():
+    from exact.acceptance import one_layer
+    from rheo_core import Pair, method
+    from tests.pairs import alike, rational
+
+    @method
+    def bare(target, draft, prefix, shape, chooser):
+        p, q = target(prefix), draft(prefix)
+        x = chooser.index(q)
+        if chooser.accept(min(1, p[x] / q[x])):
+            return [x, chooser.index(target((*prefix, x)))]
+        return [chooser.index([max(0, a - b) for a, b in zip(p, q, strict=True)])]
+
+    layer = one_layer(bare, Pair(alike(rational(5, 3, 2)), alike(rational(7, 2, 1))), 1)
+    assert (layer.acceptance, layer.optimum, layer.gap) == (rational(4, 1)[0], None, None)
