@@ -60,7 +60,7 @@ class OneLayer:
 
 
 def one_layer(method: Method, pair: Pair, width: int, prefix: Prefix = ()) -> OneLayer:
-    """One layer with all `width` slots kept; the optimum is None for a cycle function that returns tokens but no tree."""
+    """One layer with all `width` slots kept; no optimum for a cycle function that returns tokens but no tree."""
     rational = exact_pair(pair)
     accepted = acceptance_length(method, pair, TreeShape(width, 1, width), prefix) - 1
     drafts = drafted_sets(method, rational, width, prefix)
