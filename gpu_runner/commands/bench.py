@@ -54,7 +54,7 @@ def command(
     device: options.Device = "auto",
     dtype: options.Dtype = "float32",
     rope_base: options.RopeBase = None,
-    threads: options.Threads = 0,
+    threads: options.Threads = 1,
     fault: options.FaultName = None,
     plain: options.Plain = False,
     as_json: shared.AsJson = False,
@@ -62,7 +62,8 @@ def command(
 ) -> int:
     """Compare methods on a real pair: tau, acceptance by depth, tokens a second, speed-up, latencies.
 
-    Without arguments: SmolLM2-135M-Instruct, drafted for by itself without layers 17 and 18, in some minutes on a CPU.
+    Without arguments: SmolLM2-135M-Instruct, drafted for by itself without layers 17 and 18, in some minutes on a CPU
+    (one thread unless told otherwise: steadier on small models).
     """
     options.need_torch()
     from gpu_runner.bench import Setting, answers
