@@ -7,7 +7,7 @@ Table 1's rows; it ends with 0 iff every verdict is the one that its label claim
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import typer
@@ -25,6 +25,8 @@ from exact.interception.command import run as certify_torch
 from exact.plugins import label, load_method, own_errors, with_lead
 from exact.rows_file import Rows
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, Method, Pair, TreeMethod, TreeShape, methods
+from rheo_core.errors import check_count
+from rheo_core.rows import Prefix
 
 COLUMNS: dict[str, Literal["left", "right"]] = {
     "rows": "left",
@@ -45,6 +47,8 @@ Torch = Annotated[
     ),
 ]
 Coins = Annotated[str, typer.Option(help="With --torch: ideal, or grid (the coins that the float type can take).")]
+PrefixText = Annotated[str, typer.Option("--prefix", help='Start after this text: ids joined by ",".')]
+CycleCount = Annotated[int, typer.Option("--cycles", help="Cycles before the text is continued from the target.")]
 ANNOUNCED = 5  # seconds of expected work from which it is said beforehand
 MARKS = {True: "proved", False: "[red]refuted[/]", None: "-"}
 
@@ -56,6 +60,8 @@ class Job:
     methods: tuple[tuple[int, Method], ...]
     rows: Rows | None
     shape: TreeShape
+    prefix: Prefix = ()
+    cycles: int = 1
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,8 @@ def command(
     as_json: options.AsJson = False,
     save: options.Save = None,
     workers: options.Workers = 0,
+    prefix: PrefixText = "",
+    cycles: CycleCount = 1,
     torch: Torch = None,
     coins: Coins = "ideal",
 ) -> int:
@@ -104,7 +112,9 @@ def command(
     rules = [with_lead(load_method(name), lead) for name in chosen] or default_methods(lead)
     files = options.rows_of(rows, temperature, support, arithmetic)
     labelled = not chosen and rows is None
-    jobs = [job for each in files for job in jobs_on(each, rules, shape)]
+    start = prefix_of(prefix)
+    check_count("cycles", cycles, 1)
+    jobs = [replace(job, prefix=start, cycles=cycles) for each in files for job in jobs_on(each, rules, shape)]
     announce(jobs)
     results = run(jobs, workers or (2 if labelled else 1), show=not as_json)
     refuted = run(jobs_on(None, wrong_proxies(), table1.SHAPE), 1, show=False) if labelled else []
@@ -116,6 +126,14 @@ def command(
     if labelled:
         return options.LOSSLESS if all(each.as_claimed for each in results + refuted) else options.LOSSY
     return exit_code(results)
+
+
+def prefix_of(text: str) -> Prefix:
+    """The ids of `--prefix`."""
+    try:
+        return tuple(int(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        raise InvalidInput("prefix", text, 'token ids joined by ","') from None
 
 
 def default_methods(lead: int | None) -> list[Method]:
@@ -147,7 +165,8 @@ def announce(jobs: list[Job]) -> None:
         if job.rows is not None and isinstance(method, TreeMethod):
             pair = exact_pair(Pair(job.rows.target, job.rows.draft, job.rows.ids))
             with own_errors(method):
-                sizes.append((work(method.drafter(pair, job.shape), (), job.shape), method, job.rows.name))
+                size = work(method.drafter(pair, job.shape), job.prefix, job.shape)
+                sizes.append((size, method, job.rows.name))
     if sizes:
         largest, method, where = max(sizes, key=lambda size: size[0].seconds)
         if largest.seconds > ANNOUNCED:
@@ -178,7 +197,7 @@ def certify_job(job: Job | bytes) -> list[tuple[int, Result]]:
     results = []
     for number, method in todo.methods:
         with own_errors(method):
-            certificate = study.certify(method, todo.shape)
+            certificate = study.certify(method, todo.shape, prefix=todo.prefix, cycles=todo.cycles)
         results.append((number, Result(label(method), rows.name if rows else "Table 1", certificate)))
     return results
 
