@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from exact.cycle_law import cycle_law
-from rheo_core import SAMPLED, Pair, SamplingChooser, TreeMethod, TreeShape, proxies
+from rheo_core import SAMPLED, Pair, SamplingChooser, TreeMethod, TreeShape, laws, proxies
 from rheo_core.drafting import layered
 from rheo_core.pool import Drafter
 from rheo_core.verification import algorithm_1, rrsw, vanilla
@@ -215,3 +215,11 @@ def test_a_tail_mass_that_rounds_above_1_counts_as_1():
     row = np.full(2, np.nextafter(0.5, 1))
     drafter = Drafter(Pair(lambda prefix: row, lambda prefix: row), 2, 0, proxies.TAIL_MASS)
     assert drafter.pool(()).proxy_score() == 1
+
+
+def test_the_tail_law_is_the_second_implementation_s():
+    for models in HAND_MADE:
+        q = [F(entry) for entry in models.draft(())]
+        lead = ranked(q)[:1]
+        if tail_law(q, lead) is not None:
+            assert laws.tail_law(np.array(q, dtype=object), iter(lead)).tolist() == tail_law(q, lead)

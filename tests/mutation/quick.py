@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -20,12 +21,16 @@ def check() -> None:
         compare,
         test_a_proxy_enters_in_the_arithmetic_of_the_row,
         test_a_tail_mass_that_rounds_above_1_counts_as_1,
+        test_the_tail_law_is_the_second_implementation_s,
     )
     from tests.pairs import HAND_MADE
 
     pairs = [models for models in HAND_MADE if models.name in AWKWARD]
     test_a_proxy_enters_in_the_arithmetic_of_the_row()
     test_a_tail_mass_that_rounds_above_1_counts_as_1()
+    test_the_tail_law_is_the_second_implementation_s()
+    quarter = Fraction(1, 4)
+    test_rates.check([quarter, Fraction(0), 2 * quarter, quarter], [quarter] * 4, 1, 3)
     test_trees.test_trees_are_equal_when_all_that_makes_a_class_and_all_scores_are()
     test_trees.test_paths_children_and_pruning()
     test_trees.test_a_shape_of_nothing_is_refused((1, 1, 0))
