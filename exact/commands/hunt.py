@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -86,9 +87,19 @@ def command(
     if (name is None) == (method is None):
         raise InvalidInput("METHOD", [each for each in (name, method) if each], "one method")
     chosen = str(name or method)
+    if not 0 < seconds < inf:
+        raise InvalidInput("seconds", seconds, "a positive number of seconds")
+    largest = check_count("max_vocabulary", max_vocabulary, 2) - 1 if denominator is None else width
+    for what, m in (("lead", lead), ("against-lead", against_lead)):
+        if m is not None and not 0 <= m <= largest:
+            raise InvalidInput(what, m, f"0 to {largest}: beyond it nothing that is tried has a sampled slot")
+    for what, count in (("depth", depth), ("width", width), ("budget", budget)):
+        check_count(what, 1 if count is None else count, 1)
     if against is not None:
         leads = lead, against_lead
         return _compare(chosen, against, seconds, max_vocabulary, depth or 1, leads, workers, as_json, save)
+    if against_lead is not None:
+        raise InvalidInput("against-lead", against_lead, "--against METHOD beside it")
     bounds = None if denominator is None else all_up_to(denominator, max_vocabulary, depth or 2, budget, width)
     if not as_json:
         _say_plan(chosen, max_vocabulary, lead, seconds, bounds)

@@ -123,6 +123,8 @@ def run(app: typer.Typer, arguments: list[str] | None = None) -> int:
         return _refuse(error.format_message())
     except (InvalidInput, EnumerationError) as error:
         return _refuse(str(error))
+    except RecursionError:
+        return _refuse("input: got something nested too deeply, expected a document of the kind that --help describes")
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED  # some versions of Typer return it themselves
     if code == INTERRUPTED:

@@ -44,8 +44,8 @@ def command(
     Exit code: 0 iff every verdict is the expected one, every control is refuted and every assumption satisfiable.
     """
     options.need("prove", "sympy", "flint", "z3")
-    if not 1 <= max_vocabulary <= LARGEST:
-        raise InvalidInput("max-vocabulary", max_vocabulary, f"an int from 1 to {LARGEST} (each one doubles the time)")
+    if not 2 <= max_vocabulary <= LARGEST:
+        raise InvalidInput("max-vocabulary", max_vocabulary, f"an int from 2 to {LARGEST} (each one doubles the time)")
     started = time.perf_counter()
     found = run(max_vocabulary, deep, workers, show=not as_json)
     seconds = time.perf_counter() - started

@@ -7,6 +7,7 @@ is refused where it draws, and `math.log` and its kind learn to take a uniform.
 from __future__ import annotations
 
 import math
+import os
 import random
 from collections.abc import Callable
 from typing import Any
@@ -135,6 +136,15 @@ def _unless_importing(caught: Callable[..., Any], original: Callable[..., Any]) 
     return call
 
 
+def _entropy(name: str, original: Callable[[int], bytes]) -> Callable[[int], bytes]:
+    def call(size: int) -> bytes:
+        if importing():
+            return original(size)
+        raise Unsupported(name, f"{size} bytes", _FOLLOWED)
+
+    return call
+
+
 def random_patches(session: Session) -> tuple[list[Patch], dict[int, str]]:
     """What catches `random`, and the names of the functions replaced by the id of the original."""
     shared = CaughtRandom(session, session.globals["random"])
@@ -158,6 +168,8 @@ def random_patches(session: Session) -> tuple[list[Patch], dict[int, str]]:
         Patch(random, "Random", Random),
         Patch(random, "SystemRandom", refuser("random.SystemRandom", "the system's entropy", _FOLLOWED)),
         *(Patch(_ORIGINAL, name, refuser(f"Random.{name}", *made_before)) for name in ("random", "getrandbits")),
+        Patch(os, "urandom", _entropy("os.urandom", os.urandom)),
+        Patch(random, "_urandom", _entropy("the system's entropy (secrets, SystemRandom)", os.urandom)),
         Patch(math, "log", _math("log", Uniform.log)),
         Patch(math, "log1p", _math("log1p", Uniform.log1p)),
         Patch(math, "exp", _math("exp", Uniform.exp)),

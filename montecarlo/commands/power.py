@@ -17,6 +17,7 @@ from montecarlo.commands import sources
 from montecarlo.planning import WITNESSES, Bars, MethodPower, Plan, Witness, best_witness, plans
 from montecarlo.simulation import ALARM, MISS
 from rheo_core import DEFAULT_SUPPORT, Method
+from rheo_core.errors import check_count
 
 DEFAULT_SAMPLES = 10_000
 
@@ -46,6 +47,7 @@ def command(
     show it best. A sample is one cycle started from the empty prefix.
     """
     bars = Bars(false_alarm, miss)
+    check_count("cells", cells, 2)
     listed = planned(cells, bars, tv, samples)
     chosen = [*(names or []), *(method or [])]
     asked_plan = tv is not None or samples is not None

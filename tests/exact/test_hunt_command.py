@@ -229,3 +229,26 @@ def test_an_interrupted_hunt_ends_with_130_and_goes_on_from_its_journal(tmp_path
     assert journal.read_text().splitlines()[: len(before)] == before
     assert run("hunt", "rheo-next", "--seconds", 0.5, "--resume", journal) == 2
     assert "resume" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--lead", "5"], "lead: got 5"),
+        (["--lead", "-1"], "lead: got -1"),
+        (["--lead", "3", "--denominator", "2"], "lead: got 3, expected 0 to 2"),
+        (["--depth", "0"], "depth: got 0"),
+        (["--seconds", "nan"], "seconds: got nan"),
+        (["--against-lead", "1"], "against-lead: got 1"),
+        (["--against", "rheo-rrsw", "--seconds", "nan"], "seconds: got nan"),
+        (["--against", "rheo-rrsw", "--against-lead", "99"], "against-lead: got 99"),
+    ],
+)
+def test_a_hunt_of_nothing_is_refused_in_one_line(capsys, arguments, said):
+    from exact.cli import app
+    from exact.commands import options
+
+    assert options.run(app, ["hunt", "rheo", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert said in error
