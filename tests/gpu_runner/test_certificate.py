@@ -89,7 +89,7 @@ def test_every_planted_fault_is_refuted(fault, tmp_path):
 
 
 @pytest.mark.exact
-@pytest.mark.parametrize("family", ["qwen3", "mistral"])
+@pytest.mark.parametrize("family", ["qwen2", "qwen3", "mistral"])
 def test_other_families(family, tmp_path):
     target = Remembering(tiny_model(family, 3, layers=3, seed=4))
     draft = CausalDraft(Remembering(target.without_layers([0, 2])), target)

@@ -20,7 +20,7 @@ from types import CodeType
 
 from tests.mutation.mutants import Mutant
 
-MEMORY = 2 * 2**30
+MEMORY = 12 * 2**30  # address space: torch alone takes several GiB of it, which it never touches
 FAILED, SURVIVED, TIMED_OUT, COLLAPSED = "killed", "survived", "killed (no end)", "killed (error)"
 
 
