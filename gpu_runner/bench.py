@@ -29,7 +29,6 @@ class Setting:
     target: CausalModel
     draft: Draft
     processing: Processing
-    support: int | None
     length: int
     plain: bool = False
     fault: Fault | None = None
@@ -37,15 +36,19 @@ class Setting:
 
 @dataclass
 class Answer:
-    """One method's answer to one question with one seed, all turns together.
+    """One method's answer to one question with one seed, all turns together; JSON-ready.
+
+    `question_set` and `cell` say which set the question is of and which part of an experiment asked it.
 
     `emitted`, `accepted` and `expected` have one entry a cycle; `drafting` and `verifying` seconds one a cycle but the
     first of a turn, whose time holds the prefill. `gaps` are the top-2 logit gaps of the baseline.
     """
 
     rule: str
-    question: int
+    question: int | str
     seed: int
+    question_set: str = ""
+    cell: str = ""
     tokens: list[int] = field(default_factory=list)
     emitted: list[int] = field(default_factory=list)
     accepted: list[int] = field(default_factory=list)
@@ -54,6 +57,11 @@ class Answer:
     verifying: list[float] = field(default_factory=list)
     gaps: list[float] = field(default_factory=list)
     seconds: float = 0.0
+
+    @property
+    def unit(self) -> tuple[str, int | str, int]:
+        """What answers are paired by: question set, question, seed."""
+        return (self.question_set, self.question, self.seed)
 
     @property
     def rate(self) -> float:
@@ -82,7 +90,7 @@ def engine_of(setting: Setting, rule: Rule) -> Engine | None:
         rule.method,
         rule.shape,
         setting.processing,
-        setting.support,
+        rule.support,
         setting.fault,
         expect=setting.fault is None,
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from exact.catalogue import methods
 from exact.plugins import load_method
-from rheo_core import InvalidInput, TreeMethod, TreeShape
+from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeMethod, TreeShape
 
 AUTOREGRESSIVE = "autoregressive"
 CHAIN = "chain"
@@ -20,11 +20,12 @@ DEFAULTS = (AUTOREGRESSIVE, "top-k", "rheo:0", "rheo:1", "rheo:2", "rheo-rrsw")
 
 @dataclass(frozen=True)
 class Rule:
-    """A method as it is run: its label, its tree method (None: autoregressive) and its shape."""
+    """A method as it is run: label, tree method (None: autoregressive), shape, support of its sampling law."""
 
     label: str
     method: TreeMethod | None
     shape: TreeShape
+    support: int | None = DEFAULT_SUPPORT
 
 
 def find_rule(name: str, shape: TreeShape, lead: int | None = None) -> Rule:
@@ -45,9 +46,11 @@ def find_rule(name: str, shape: TreeShape, lead: int | None = None) -> Rule:
     return Rule(base if method.lead is None else f"{base} m={method.leads(shape)}", method, shape)
 
 
-def find_rules(names: Sequence[str] | None, shape: TreeShape, lead: int | None = None) -> list[Rule]:
+def find_rules(
+    names: Sequence[str] | None, shape: TreeShape, lead: int | None = None, support: int | None = DEFAULT_SUPPORT
+) -> list[Rule]:
     """The rules by name, each once; without names the baseline and the paper's methods (rheo with m = 0, 1, 2)."""
-    rules = [find_rule(name, shape, lead) for name in names or DEFAULTS]
+    rules = [replace(find_rule(name, shape, lead), support=support) for name in names or DEFAULTS]
     return list({rule.label: rule for rule in rules}.values())
 
 

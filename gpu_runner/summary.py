@@ -60,8 +60,8 @@ class Figures:
 
 def figures(found: Sequence[Answer], rules: Sequence[Rule]) -> list[Figures]:
     """The figures of every rule, over the questions and seeds that all rules have answered."""
-    units = set.intersection(*({(a.question, a.seed) for a in found if a.rule == rule.label} for rule in rules))
-    kept = [answer for answer in found if (answer.question, answer.seed) in units]
+    units = set.intersection(*({a.unit for a in found if a.rule == rule.label} for rule in rules))
+    kept = [answer for answer in found if answer.unit in units]
     by_rule = {rule.label: [answer for answer in kept if answer.rule == rule.label] for rule in rules}
     return [_figures(rule, by_rule) for rule in rules if by_rule[rule.label]]
 
@@ -102,12 +102,16 @@ def _tau(answers: Sequence[Answer]) -> float:
 
 def _paired(own: Sequence[Answer], other: Sequence[Answer], what: str) -> Interval:
     """Differences question by question, each question's cycles of all seeds pooled."""
-    questions = sorted({answer.question for answer in own})
+    first, second = by_question(own, what), by_question(other, what)
+    return interval([first[question] - second[question] for question in first])
 
-    def mean(answers: Sequence[Answer], question: int) -> float:
-        return statistics.fmean(n for a in answers if a.question == question for n in getattr(a, what))
 
-    return interval([mean(own, question) - mean(other, question) for question in questions])
+def by_question(answers: Sequence[Answer], what: str) -> dict[tuple[str, int | str], float]:
+    """The mean of a figure of the cycles ("emitted", "accepted", "expected") of each question, all seeds pooled."""
+    pooled: dict[tuple[str, int | str], list[float]] = {}
+    for answer in answers:
+        pooled.setdefault((answer.question_set, answer.question), []).extend(getattr(answer, what))
+    return {question: statistics.fmean(values) for question, values in pooled.items()}
 
 
 def interval(values: Sequence[float]) -> Interval:

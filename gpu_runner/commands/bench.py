@@ -81,12 +81,11 @@ def command(
         raise InvalidInput("questions", questions, f"1 to {len(QUESTIONS)}, or 0 for all")
     asked = [(prompt,) for prompt in prompts] if prompts else list(QUESTIONS[: questions or None])
     shape = TreeShape(width, depth, budget)
-    rules = find_rules([*(names or []), *(method or [])], shape, lead)
+    rules = find_rules([*(names or []), *(method or [])], shape, lead, options.support_of(support))
     processing = Processing(temperature, top_k, top_p)
     planted = find_fault(fault)
-    kept = options.support_of(support)
     models = options.load(target, draft, device, dtype, rope_base, threads)
-    setting = Setting(models.target, models.draft, processing, kept, length, plain, planted)
+    setting = Setting(models.target, models.draft, processing, length, plain, planted)
     total = len(asked) * seeds * len(rules)
     done: list[Answer] = []
     finished = False
@@ -141,10 +140,10 @@ def _seconds(answer: Answer, length: int) -> float:
 
 def greedy_agreement(done: list[Answer]) -> dict[str, Any]:
     """At temperature 0: answers equal to the baseline's, and those that part from it after a small logit gap."""
-    baselines = {(a.question, a.seed): a for a in done if a.gaps}
+    baselines = {a.unit: a for a in done if a.gaps}
     counts = {"equal": 0, "different_after_small_gap": 0, "different": 0}
     for answer in done:
-        baseline = baselines.get((answer.question, answer.seed))
+        baseline = baselines.get(answer.unit)
         if answer.gaps or baseline is None:
             continue
         pairs = zip(answer.tokens, baseline.tokens, strict=False)
