@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from exact.commands.options import save_text
+from exact.files import save_text
 from montecarlo.checks import Suite, Tally
 from rheo_core import InvalidInput
 
@@ -53,7 +53,7 @@ class Checkpoint:
             return
         tables = {name: counts.tolist() for name, counts in tally.tables.items()}
         document = self._head | {"emitted": tally.emitted.tolist(), "tables": tables}
-        save_text(self.path, json.dumps(document) + "\n")
+        save_text(self.path, json.dumps(document) + "\n", "resume")
         self._written = time.monotonic()
 
 

@@ -7,8 +7,9 @@ what was tried, which is a bound and never a proof.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +21,9 @@ from exact import executors
 from exact.commands import options
 from exact.counterexample import Counterexample, Table
 from exact.document import key, number
+from exact.files import save_text
 from exact.hunting import Bounds, Search, exhaust, search
+from exact.hunting.bounds import blocks
 from exact.hunting.gap import OPTIMUM, Gap, Gaps, widest_gaps
 from exact.hunting.hunter import plan_of
 from exact.hunting.report import coverage_lines, rows_line
@@ -41,10 +44,22 @@ First = Annotated[
     bool, typer.Option("--first", help="Stop at the first counterexample, without looking for smaller ones.")
 ]
 Resume = Annotated[
-    Path | None, typer.Option("--resume", help="Journal of finished work: written, and read again.", metavar="FILE")
+    Path | None,
+    typer.Option(
+        "--resume",
+        help="Journal of finished work: written, and read again.",
+        metavar="FILE",
+        callback=options.writable("resume"),
+    ),
 ]
 Pytest = Annotated[
-    Path | None, typer.Option("--pytest", help="Write the counterexample as a pytest file.", metavar="FILE")
+    Path | None,
+    typer.Option(
+        "--pytest",
+        help="Write the counterexample as a pytest file.",
+        metavar="FILE",
+        callback=options.writable("pytest"),
+    ),
 ]
 Against = Annotated[
     str | None,
@@ -101,9 +116,9 @@ def command(
     if against_lead is not None:
         raise InvalidInput("against-lead", against_lead, "--against METHOD beside it")
     bounds = None if denominator is None else all_up_to(denominator, max_vocabulary, depth or 2, budget, width)
-    if not as_json:
-        _say_plan(chosen, max_vocabulary, lead, seconds, bounds)
     with executors.processes(workers) as executor, _progress(not as_json) as progress:
+        if not as_json:
+            progress = _after(partial(_say_plan, chosen, max_vocabulary, lead, seconds, bounds), progress)
         if bounds is None:
             result = search(
                 chosen,
@@ -124,7 +139,7 @@ def command(
     if not as_json:
         _report(result)
     if found is not None and pytest is not None:
-        options.save_text(pytest, found.to_pytest())
+        save_text(pytest, found.to_pytest(), "pytest")
     options.deliver(document(result), as_json, save)
     return NOT_FOUND if found is None else FOUND
 
@@ -165,8 +180,11 @@ def all_up_to(denominator: int, max_vocabulary: int, depth: int, budget: int, wi
 
 
 def _say_plan(chosen: str, max_vocabulary: int, lead: int | None, seconds: float, bounds: list[Bounds] | None) -> None:
-    """A size estimate, before anything is run."""
-    levels = plan_of(Subject.of(chosen), max_vocabulary, lead, bounds)
+    """A size estimate; none for a rule that breaks on the first cases, where the error will say enough."""
+    subject = Subject.of(chosen)
+    levels = plan_of(subject, max_vocabulary, lead, bounds)
+    if subject.trier.block(next(blocks(levels)), inf).refusals.broken:
+        return
     cases = sum(level.cases for level in levels)
     then = "then cases by chance; " if bounds is None else ""
     options.err.print(
@@ -174,6 +192,21 @@ def _say_plan(chosen: str, max_vocabulary: int, lead: int | None, seconds: float
         highlight=False,
         soft_wrap=True,
     )
+
+
+def _after(plan: Callable[[], None], progress: Report | None) -> Report:
+    """A report of progress that tells the plan at its first call: by then every input has been checked."""
+    told = False
+
+    def report(what: str, share: float) -> None:
+        nonlocal told
+        if not told:
+            told = True
+            plan()
+        if progress is not None:
+            progress(what, share)
+
+    return report
 
 
 @contextmanager

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
+from exact import files
 from exact.outcomes import EnumerationError
 from exact.rows_file import Rows, read_rows, shipped_rows
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
@@ -42,6 +43,26 @@ err = Console(stderr=True)
 if not out.is_terminal and "COLUMNS" not in os.environ:
     out.width = PIPED_WIDTH
 
+
+def writable(name: str) -> Callable[[Path | None], Path | None]:
+    """The callback of an option that names a file to be written: one that cannot be is refused before any work."""
+
+    def check(path: Path | None) -> Path | None:
+        if path is not None:
+            files.check_writable(path, name)
+        return path
+
+    return check
+
+
+def drawable(path: Path | None) -> Path | None:
+    """The callback of `--plot`: also the ending and the extra that drawing needs."""
+    if path is not None:
+        need("plot", "matplotlib")
+        files.check_figure(path, "plot")
+    return path
+
+
 Methods = Annotated[
     list[str] | None,
     typer.Option("--method", help="NAME or path.py:name (runs that file); repeatable.", show_default=False),
@@ -60,8 +81,14 @@ Temperature = Annotated[float, typer.Option("--temperature", help="T of the targ
 Support = Annotated[int, typer.Option("--support", help="Tokens kept in the sampling law; 0: all.")]
 Arithmetic = Annotated[str, typer.Option("--arithmetic", help="rational, float64, float32 or float16.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
-Save = Annotated[Path | None, typer.Option("--save", help="Write the JSON document to FILE.", metavar="FILE")]
-Plot = Annotated[Path | None, typer.Option("--plot", help="Draw to FILE (extra `plot`).", metavar="FILE")]
+Save = Annotated[
+    Path | None,
+    typer.Option("--save", help="Write the JSON document to FILE.", metavar="FILE", callback=writable("save")),
+]
+Plot = Annotated[
+    Path | None,
+    typer.Option("--plot", help="Draw to FILE: .png, .svg or .pdf (extra `plot`).", metavar="FILE", callback=drawable),
+]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.")]
 Workers = Annotated[int, typer.Option("--workers", help="Processes; 0: as many as pay.")]
 
@@ -89,20 +116,7 @@ def deliver(document: Mapping[str, Any], as_json: bool, save: Path | None) -> No
     if as_json:
         sys.stdout.write(text + "\n")
     if save is not None:
-        save_text(save, text + "\n")
-
-
-def save_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    if not path.name or path.is_dir():
-        raise InvalidInput("save", str(path), "the name of a file")
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise InvalidInput("save", str(path), f"a file that can be written ({error.strerror})") from None
+        files.save_text(save, text + "\n")
 
 
 def need(extra: str, *modules: str) -> None:

@@ -28,7 +28,12 @@ from rheo_core.errors import check_count
 
 Resume = Annotated[
     Path | None,
-    typer.Option("--resume", help="Keep the counts in FILE, and go on from those that are there.", metavar="FILE"),
+    typer.Option(
+        "--resume",
+        help="Keep the counts in FILE, and go on from those that are there.",
+        metavar="FILE",
+        callback=options.writable("resume"),
+    ),
 ]
 
 SCOPE = "these models and this shape; ideal coins; statistical"
