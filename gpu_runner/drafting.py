@@ -7,7 +7,7 @@ from a host chooser, for tests and certificates, wait at each level.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Protocol, TypeVar
@@ -149,7 +149,32 @@ def layered(
 
     `lead` is m; `ids[draft id]` = target id (None: one vocabulary); `order` ranks nodes.
     """
-    rows = draft.root()
+    growing = growth(draft.root(), shape, lead, proxy, draws, cycle=cycle, ids=ids, order=order)
+    try:
+        asked = next(growing)
+        while True:
+            asked = growing.send(draft.expand(*asked))
+    except StopIteration as ended:
+        drafted: Drafted = ended.value
+        return drafted
+
+
+def growth(
+    root: DraftRows,
+    shape: TreeShape,
+    lead: int,
+    proxy: TorchProxy,
+    draws: Draws,
+    *,
+    cycle: int = 0,
+    ids: Tensor | None = None,
+    order: Rank = by_score,
+) -> Generator[tuple[Tensor, Tensor], DraftRows, Drafted]:
+    """`layered` as a generator: it asks for the rows of each level's nodes (tokens, parents as in `expand`).
+
+    Several trees can so be grown level by level together, over one draft.
+    """
+    rows = root
     device, size = rows.score.device, rows.score.shape[-1]
     frontier = torch.full((1,), ROOT, device=device)
     paths = torch.empty(1, 0, dtype=torch.long, device=device)
@@ -174,7 +199,7 @@ def layered(
         paths = torch.cat([paths[parents], level.slot[chosen, None]], dim=-1)
         frontier, scores = chosen + started, level.score[chosen]
         started += len(level)
-        rows = draft.expand(level.token[chosen], parents)
+        rows = yield level.token[chosen], parents
     nodes = _joined(levels, Nodes)
     kept = nodes.take(order(nodes)[: shape.budget])
     return Drafted(kept, nodes, ids, tuple(drafted), _joined(tails, Tails) if tails else None)

@@ -192,8 +192,11 @@ class Engine:
         session.tokens = text
         self._forget(session, usable)
 
-    def cycle(self, session: Session, draws: Draws) -> EngineCycle:
-        """Draft below the session's text, verify, and append the emitted tokens."""
+    def cycle(self, session: Session, draws: Draws, end: Collection[int] = ()) -> EngineCycle:
+        """Draft below the session's text, verify, and append the emitted tokens.
+
+        Emitted tokens are not cut at one of the `end` ids; what is expected counts none after it.
+        """
         started = now(self.target.device)
         drafted = self.draft_tree(session, draws)
         tree = drafted.tree
@@ -202,7 +205,7 @@ class Engine:
         tokens, path = self.commit(session, drafted, scored, draws)
         ended = now(self.target.device)
         known = self.expect and self.parts.verify in ACCEPTANCE
-        expected = expected_tokens(tree, *self.laws(drafted, scored), self.parts.verify) if known else None
+        expected = expected_tokens(tree, *self.laws(drafted, scored), self.parts.verify, end) if known else None
         aside = now(self.target.device) - ended
         return EngineCycle(tokens, len(path), tree, middle - started, ended - middle, expected, aside)
 
@@ -268,7 +271,7 @@ class Engine:
         emitted = 0
         while emitted < length:
             before = len(session.tokens)
-            cycle = self.cycle(session, draws)
+            cycle = self.cycle(session, draws, stops)
             tokens = until(cycle.tokens if whole else cycle.tokens[: length - emitted], stops)
             del session.tokens[before + len(tokens) :]
             emitted += len(tokens)

@@ -7,7 +7,7 @@ for measuring acceptance only: it conditions on the tree, so it says nothing abo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import torch
 from torch import Tensor
@@ -59,19 +59,47 @@ ACCEPTANCE: dict[TorchVerify, Acceptance] = {algorithm_1: _algorithm_1, vanilla:
 
 
 def expected_tokens(
-    tree: Tree, target: Callable[[int], Tensor], tail: Callable[[int], Tensor], verify: TorchVerify
+    tree: Tree,
+    target: Callable[[int], Tensor],
+    tail: Callable[[int], Tensor],
+    verify: TorchVerify,
+    end: Collection[int] = (),
 ) -> float:
-    """Expected number of emitted tokens given the tree, the target's own included; arguments as in `descend`."""
+    """Expected number of emitted tokens given the tree, the target's own included; arguments as in `descend`.
+
+    Nothing counts after one of the `end` ids: neither what was drafted below it nor the target's own token.
+    """
+    reached = reach(tree, target, tail, verify, end)
+    return 1 + sum(p for node, p in reached.items() if int(tree.token[node]) not in end)
+
+
+def reach(
+    tree: Tree,
+    target: Callable[[int], Tensor],
+    tail: Callable[[int], Tensor],
+    verify: TorchVerify,
+    end: Collection[int] = (),
+) -> dict[int, float]:
+    """Probability given the tree that each node is accepted; nodes below one of the `end` ids are left out."""
     if verify not in ACCEPTANCE:
         raise InvalidInput("verify", verify, "a rule whose acceptance is known: algorithm_1, vanilla or rrsw")
     reached = {ROOT: 1.0}
     for node in [ROOT, *range(len(tree))]:  # parents stand before their children
         children = tree.children(node)
-        if not children:
+        if not children or node not in reached or (node != ROOT and int(tree.token[node]) in end):
             continue
         candidates = [int(tree.token[child]) for child in children]
         sampled = next((i for i, child in enumerate(children) if tree.kind[child] == SAMPLED), -1)
         law = tail(node) if sampled != -1 else None
         accepted = ACCEPTANCE[verify](target(node), law, candidates, sampled).tolist()
         reached |= {child: reached[node] * p for child, p in zip(children, accepted, strict=True)}
-    return sum(reached.values())
+    del reached[ROOT]
+    return reached
+
+
+def by_depth(tree: Tree, reached: dict[int, float], depth: int) -> list[float]:
+    """P(at least d drafted tokens are accepted), d = 1..`depth`, from the nodes' probabilities."""
+    deep = [0.0] * depth
+    for node, p in reached.items():
+        deep[int(tree.depth[node]) - 1] += p
+    return deep
