@@ -2,7 +2,8 @@
 
 JSON with `contexts`, keyed by ids joined by "," (the empty key is the empty prefix, "*" every prefix not listed). Each
 context holds `target_logits` or `target`, and `draft_logits` or `draft`: lists of numbers, or of "a/b" strings for
-laws. Optional `ids` maps draft ids to target ids. Everything else in the file is ignored.
+laws. Optional `ids` maps draft ids to target ids. Optional `vocabulary` lists the target's tokens as objects with
+a `text`, by which pictures call them. Everything else in the file is ignored.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class Rows:
     temperature: float = 1
     support: int | None = None
     arithmetic: str = "rational"
+    names: tuple[str, ...] | None = None
 
     def target(self, prefix: Prefix) -> Row:
         """The target law at `prefix`: softmax of its logits at the temperature, or the law as listed."""
@@ -154,7 +156,16 @@ def parse_rows(
     ids = document.get("ids")
     if ids is not None and not (isinstance(ids, list) and all(type(value) is int for value in ids)):
         raise InvalidInput(f"{name}: ids", ids, "a list of target ids")
-    return Rows(name, contexts, None if ids is None else tuple(ids), temperature, support, arithmetic)
+    mapped = None if ids is None else tuple(ids)
+    return Rows(name, contexts, mapped, temperature, support, arithmetic, _names(document.get("vocabulary"), size))
+
+
+def _names(vocabulary: Any, size: int) -> tuple[str, ...] | None:
+    """The texts of all tokens; None where the file does not tell them, since nothing is computed from them."""
+    if not isinstance(vocabulary, list) or len(vocabulary) != size:
+        return None
+    texts = [each["text"] for each in vocabulary if isinstance(each, dict) and isinstance(each.get("text"), str)]
+    return tuple(texts) if len(texts) == size else None
 
 
 def _prefix(key: str, name: str) -> Prefix | None:

@@ -1,5 +1,19 @@
 """Pictures (extra `plot`): draft trees, classes and laws, and the one look that all pictures of the project share."""
 
-from exact.drawing.style import COLOURS, check_picture_file, rc_params, save_figure, style
+from exact.drawing.laws import draw_law, draw_table1
+from exact.drawing.style import COLOURS, CYCLE, rc_params, save_figure, style
+from exact.drawing.trees import Picture, draw_classes, draw_tree, draw_trees
 
-__all__ = ["COLOURS", "check_picture_file", "rc_params", "save_figure", "style"]
+__all__ = [
+    "COLOURS",
+    "CYCLE",
+    "Picture",
+    "draw_classes",
+    "draw_law",
+    "draw_table1",
+    "draw_tree",
+    "draw_trees",
+    "rc_params",
+    "save_figure",
+    "style",
+]

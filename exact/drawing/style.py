@@ -6,13 +6,13 @@ is shown. Matplotlib (extra `plot`) is imported only when something is drawn.
 
 from __future__ import annotations
 
-import os
 from contextlib import AbstractContextManager
+from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from rheo_core import InvalidInput
+from exact import files
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,8 +37,6 @@ COLOURS = MappingProxyType(
     }
 )
 """What has a colour of its own in every picture."""
-
-ENDINGS = (".png", ".svg", ".pdf")
 
 
 def rc_params() -> dict[Any, Any]:
@@ -88,27 +86,15 @@ def style() -> AbstractContextManager[None]:
     return context
 
 
-def check_picture_file(path: Path) -> None:
-    """Raise unless a picture can be written to `path`: its ending is known and its folder takes files."""
-    if path.suffix.lower() not in ENDINGS:
-        raise InvalidInput("plot", str(path), f"a file that ends in {', '.join(ENDINGS)}")
-    if path.is_dir() or (path.exists() and not os.access(path, os.W_OK)):
-        raise InvalidInput("plot", str(path), "a file that can be written")
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise InvalidInput("plot", str(path), f"a file in a folder that can be written, not in {path.parent}")
+def save_figure(figure: Figure, path: Path, name: str = "plot") -> None:
+    """Write a figure as png, svg or pdf by the file's ending, whole or not at all; the same figure, the same bytes.
 
-
-def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure as png, svg or pdf by the file's ending, whole or not at all; the same figure, the same bytes."""
-    check_picture_file(path)
+    Raises `InvalidInput`, with the option's `name`, on another ending and on a file that cannot be written.
+    """
+    files.check_figure(path, name)
     ending = path.suffix.lower()
-    dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}[ending]
-    part = path.with_name(f".{path.stem}.{os.getpid()}.part{ending}")
-    try:
-        with style():
-            figure.savefig(part, metadata=dated)
-        part.replace(path)
-    except OSError as error:
-        raise InvalidInput("plot", str(path), f"a file that can be written ({error.strerror})") from None
-    finally:
-        part.unlink(missing_ok=True)
+    dateless = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(ending)
+    buffer = BytesIO()
+    with style():
+        figure.savefig(buffer, format=ending[1:], metadata=dateless)
+    files.save_bytes(path, buffer.getvalue(), name)

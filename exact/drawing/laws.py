@@ -1,0 +1,62 @@
+"""Laws of one token beside the target's, and the picture of Table 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from exact import table1
+from exact.certificate import Certificate
+from exact.classes import unpruned
+from exact.drawing.layout import Names, number_text, token_name
+from exact.drawing.style import COLOURS, INK, MUTED, style
+from exact.drawing.trees import Picture, draw_legend, draw_on
+from rheo_core import Pair, TreeMethod, methods
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def draw_law(law: Sequence[Any], target: Sequence[Any], names: Names, ax: Axes, label: str = "output") -> Axes:
+    """Draw a law [V] as bars and the target's law [V] as marks across them; a bar that misses its mark is red."""
+    places = range(len(target))
+    for place, mass, right in zip(places, law, target, strict=True):
+        colour = COLOURS["right"] if mass == right else COLOURS["wrong"]
+        ax.bar(place, float(mass), width=0.55, color=colour, alpha=0.85)
+        ax.text(place, float(max(mass, right)) + 0.02, number_text(mass), ha="center", size=7.5, color=INK)
+        ax.plot([place - 0.38, place + 0.38], [float(right)] * 2, color=INK, linewidth=1.6)
+    ax.set_xticks(places, [token_name(place, names) for place in places])
+    ax.set_ylim(0, 1.15 * float(max(*law, *target)) + 0.03)
+    ax.tick_params(length=0)
+    ax.set_ylabel(f"P({label})")
+    return ax
+
+
+def draw_table1(certificates: Mapping[str, Certificate]) -> Figure:
+    """Table 1 as a picture: for each proxy its two pools, what is pruned, and the law of the next token."""
+    from matplotlib.figure import Figure
+
+    with style():
+        figure = Figure(figsize=(7.6, 1.9 * len(certificates) + 0.5))
+        figure.set_layout_engine("none")
+        pictures: list[Picture] = []
+        height = 1.9 / figure.get_figheight()
+        for line, (name, certificate) in enumerate(certificates.items()):
+            method = methods[name]
+            assert isinstance(method, TreeMethod)
+            drafter = method.drafter(Pair(table1.target, table1.draft), table1.SHAPE)
+            bottom = 1 - height * (line + 1)
+            found = list(unpruned(drafter, (), table1.SHAPE))
+            for place, each in enumerate(found):
+                share = number_text(each.probability)
+                picture = Picture(each.tree, f"drawn with {share}", table1.SHAPE.budget, share=each.probability)
+                pictures.append(picture)
+                draw_on(figure.add_axes((0.02 + 0.26 * place, bottom, 0.26, 0.8 * height)), picture, table1.NAMES)
+            law = [certificate.law().get((token,), 0) for token in range(len(table1.P))]
+            draw_law(law, table1.P, table1.NAMES, figure.add_axes((0.62, bottom + 0.06 * height, 0.36, 0.66 * height)))
+            heading = f"{table1.PROXIES[name]}: {certificate.verdict}, TV {certificate.total_variation}"
+            figure.text(0.03, bottom + 0.86 * height, heading, weight="bold", size=10, parse_math=False)
+        figure.text(0.98, 0.035, "law of the next token; black: the target's", size=7, color=MUTED, ha="right")
+        draw_legend(figure.add_axes((0.02, 0, 0.6, 0.09)), pictures)
+    return figure
