@@ -1,62 +1,69 @@
 """Where the nodes of a draft tree stand when it is drawn, for every kind of picture alike.
 
-Depths are rows from the top, leaves stand side by side in slot order, a parent stands over the middle of its children.
-Nothing here knows about ink: pictures scale these coordinates and add their own marks.
+A tree reads from left to right, as its text does: depths are columns, leaves are lines in slot order, a parent stands
+half-way between its first and its last child. Nothing here knows about ink: pictures scale these coordinates.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rheo_core.tree import ROOT, Tree
+from rheo_core.tree import ROOT
 
 
 @dataclass(frozen=True)
 class TreeLayout:
-    """Coordinates of a tree of n nodes, in rank order.
+    """Coordinates of a tree of n nodes.
 
-    `x[i]` is the place of row i from 0 (the first leaf) to `width` - 1 (the last), one unit between leaves; its row from
-    the top is its `depth[i]`, 1..`height`. `root` is the x of the root, which stands at depth 0. `edges` are
-    (parent, child) rows, -1 the root.
+    `line[i]` is the height of row i, from 0 (the first leaf) downwards, at least one unit between nodes of a column;
+    `depth[i]` is its column, 1..`columns` - 1. The root stands at `root` in column 0; `lines` is the height of the
+    whole.
     """
 
-    x: tuple[float, ...]
+    line: tuple[float, ...]
     depth: tuple[int, ...]
     root: float
-    width: int
-    height: int
-    edges: tuple[tuple[int, int], ...]
+    lines: float
 
-    def place(self, node: int) -> tuple[float, int]:
-        """(x, depth) of a row; of the root for -1."""
-        return (self.root, 0) if node == ROOT else (self.x[node], self.depth[node])
+    @property
+    def columns(self) -> int:
+        """The number of columns, the root's included."""
+        return 1 + max(self.depth, default=0)
+
+    def place(self, node: int) -> tuple[int, float]:
+        """(column, line) of a row; of the root for -1."""
+        return (0, self.root) if node == ROOT else (self.depth[node], self.line[node])
 
 
-def tree_layout(tree: Tree) -> TreeLayout:
-    """The layout of one tree.
+def tree_layout(parents: Sequence[int], slots: Sequence[int], gap: float = 0) -> TreeLayout:
+    """The layout of the tree whose row i hangs below row `parents[i]` (-1: the root), parents before children.
 
-    >>> import numpy as np
-    >>> token, parent, depth, slot, kind = np.array([[4, 2, 7], [-1, -1, 1], [1, 1, 2], [0, 1, 0], [0, 1, 0]])
-    >>> layout = tree_layout(Tree(token, parent, depth, slot, kind, np.array([0.5, 0.25, 0.125])))
-    >>> layout.x, layout.root, layout.width, layout.height, layout.edges
-    ((0.0, 1.0, 1.0), 0.5, 2, 2, ((-1, 0), (-1, 1), (1, 2)))
+    Siblings stand in the order of their `slots`; neighbouring leaves of different parents stand `gap` further apart.
+
+    >>> layout = tree_layout([-1, -1, 1], [1, 0, 0])
+    >>> layout.line, layout.depth, layout.root, layout.lines, layout.columns
+    ((1.0, 0.0, 0.0), (1, 1, 2), 0.5, 1.0, 3)
     """
-    children: dict[int, list[int]] = {}
-    for node in sorted(range(len(tree)), key=tree.slot.tolist().__getitem__):
-        children.setdefault(int(tree.parent[node]), []).append(node)
-    x: dict[int, float] = {}
-    leaves = 0
-    waiting = [(ROOT, False)]
-    while waiting:  # children before their parent, from left to right
-        node, seen = waiting.pop()
-        below = children.get(node, [])
-        if not below:
-            x[node] = float(leaves)
-            leaves += 1
-        elif seen:
-            x[node] = (x[below[0]] + x[below[-1]]) / 2
-        else:
-            waiting += [(node, True), *((child, False) for child in reversed(below))]
-    depth = tuple(tree.depth.tolist())
-    edges = tuple((parent, node) for node, parent in enumerate(tree.parent.tolist()))
-    return TreeLayout(tuple(x[node] for node in range(len(tree))), depth, x[ROOT], leaves, max(depth, default=0), edges)
+    below: dict[int, list[int]] = {}
+    for row in sorted(range(len(parents)), key=slots.__getitem__):
+        below.setdefault(parents[row], []).append(row)
+    line: dict[int, float] = {}
+    here, family = 0.0, ROOT
+    waiting = [ROOT]
+    while waiting:  # leaves in the order of reading
+        row = waiting.pop()
+        if row in below:
+            waiting += reversed(below[row])
+            continue
+        parent = parents[row] if row != ROOT else ROOT
+        if line:
+            here += 1 if parent == family else 1 + gap
+        line[row], family = here, parent
+    depth: list[int] = []
+    for parent in parents:
+        depth.append(1 if parent == ROOT else depth[parent] + 1)
+    for row in (*reversed(range(len(parents))), ROOT):  # children before their parents
+        if row in below:
+            line[row] = (line[below[row][0]] + line[below[row][-1]]) / 2
+    return TreeLayout(tuple(line[row] for row in range(len(parents))), tuple(depth), line[ROOT], here)

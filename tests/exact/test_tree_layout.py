@@ -1,57 +1,54 @@
 """The layout of draft trees: what makes a drawing readable holds for every tree that is drawn."""
 
-from fractions import Fraction as F
+from itertools import pairwise
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exact.classes import classes
 from exact.tree_layout import tree_layout
-from rheo_core import Pair, Tree, TreeShape, methods
 
 pytestmark = pytest.mark.exact
 
 
 @st.composite
 def trees(draw):
-    """Trees of up to 30 nodes in which every parent stands before its children and slots differ among siblings."""
-    size = draw(st.integers(0, 30))
-    parent = [draw(st.integers(-1, node - 1)) for node in range(size)]
-    depth, slots, counts = [], [], {}
-    for above in parent:
-        depth.append(1 if above == -1 else depth[above] + 1)
-        slots.append(counts.setdefault(above, 0))
-        counts[above] += 1
-    columns = [np.array(column, dtype=np.int64) for column in (range(size), parent, depth, slots, [0] * size)]
-    return Tree(*columns, np.zeros(size))
+    """(parents, slots) of up to 30 nodes in which every parent stands before its children; slots in any order."""
+    parents = [draw(st.integers(-1, node - 1)) for node in range(draw(st.integers(0, 30)))]
+    slots = draw(st.permutations(range(len(parents))))
+    return parents, slots
 
 
 @settings(max_examples=200, deadline=None)
-@given(trees())
-def test_nothing_overlaps_and_nothing_crosses(tree):
-    layout = tree_layout(tree)
-    assert layout.width == max(1, sum(node not in set(tree.parent.tolist()) for node in range(len(tree))))
-    assert layout.height == max(tree.depth.tolist(), default=0)
-    for depth in range(1, layout.height + 1):
-        level = sorted((layout.place(node)[0], node) for node in range(len(tree)) if tree.depth[node] == depth)
-        assert all(b[0] - a[0] >= 1 for a, b in zip(level, level[1:], strict=False)), "nodes of a level stand apart"
-        parents = [layout.place(int(tree.parent[node]))[0] for _, node in level]
-        assert parents == sorted(parents), "edges between two levels do not cross"
-    for node in (-1, *range(len(tree))):
-        below = [layout.place(child)[0] for child in tree.children(node)]
-        assert below == sorted(below), "siblings stand in slot order"
-        if below:
-            assert layout.place(node)[0] == (below[0] + below[-1]) / 2
-        assert 0 <= layout.place(node)[0] <= layout.width - 1
+@given(trees(), st.sampled_from([0, 0.25]))
+def test_nothing_overlaps_and_nothing_crosses(tree, gap):
+    parents, slots = tree
+    rows = range(len(parents))
+    layout = tree_layout(parents, slots, gap)
+    for depth in range(1, layout.columns):
+        column = sorted((layout.place(row)[1], row) for row in rows if layout.depth[row] == depth)
+        assert column, "no column is empty"
+        for (above, upper), (below, lower) in pairwise(column):
+            assert below - above >= 1, "nodes of a column stand apart"
+            assert layout.place(parents[upper])[1] <= layout.place(parents[lower])[1], "branches do not cross"
+    for row in (-1, *rows):
+        children = sorted((child for child in rows if parents[child] == row), key=slots.__getitem__)
+        lines = [layout.place(child)[1] for child in children]
+        assert lines == sorted(lines), "siblings stand in slot order"
+        if children:
+            assert layout.place(row)[1] == (lines[0] + lines[-1]) / 2
+            assert {layout.depth[child] for child in children} == {layout.place(row)[0] + 1}
+        assert 0 <= layout.place(row)[1] <= layout.lines
+    leaves = sorted(layout.line[row] for row in rows if row not in parents)
+    assert all(apart in (1, 1 + gap) for apart in (b - a for a, b in pairwise(leaves)))
 
 
-def test_every_class_of_a_real_method_is_laid_out():
-    row = [F(1, 2), F(1, 4), F(1, 4)]
-    shape = TreeShape(3, 3, 6)
-    drafter = methods["rheo"].drafter(Pair(lambda prefix: row, lambda prefix: row), shape)
-    for each in classes(drafter, (), shape):
-        layout = tree_layout(each.tree)
-        assert len(layout.x) == len(layout.edges) == 6
-        assert len({layout.place(node) for node in range(-1, 6)}) == 7
+def test_families_of_leaves_stand_apart_by_the_gap():
+    layout = tree_layout([-1, -1, 0, 0, 1], [0, 1, 0, 1, 0], gap=0.5)
+    assert layout.line == (0.5, 2.5, 0.0, 1.0, 2.5)
+    assert (layout.root, layout.lines) == (1.5, 2.5)
+
+
+def test_an_empty_tree_is_its_root():
+    layout = tree_layout([], [])
+    assert (layout.root, layout.lines, layout.columns) == (0.0, 0.0, 1)
