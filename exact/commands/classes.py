@@ -11,6 +11,7 @@ from exact.classes import BRUTE_FORCE_LIMIT, TreeClass, classes
 from exact.commands import options
 from exact.cycle_law import exact_pair
 from exact.document import number
+from exact.drawing import class_section, draw_sections, save_figure
 from exact.plugins import label, load_method, with_lead
 from exact.rows_file import Rows
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, Pair, Tree, TreeMethod, TreeShape
@@ -31,12 +32,17 @@ def command(
     support: options.Support = DEFAULT_SUPPORT,
     as_json: options.AsJson = False,
     save: options.Save = None,
+    plot: options.Plot = None,
 ) -> int:
-    """Print the classes of pruned trees with their probabilities, the most probable first (method: rheo)."""
+    """Print the classes of pruned trees with their probabilities, the most probable first (method: rheo).
+
+    --plot draws the most probable as trees: 24 of one method on one file of rows, 6 of each where there are more.
+    """
     shape = options.shape_of(width, depth, budget)
     rules = [with_lead(load_method(name), lead) for name in [*(names or []), *(method or [])] or ["rheo"]]
     files = options.rows_of(rows, temperature, support)
-    entries = []
+    most = 24 if len(files) * len(rules) == 1 else 6
+    entries, sections = [], []
     for each in files:
         for rule in rules:
             if not isinstance(rule, TreeMethod):
@@ -45,6 +51,10 @@ def command(
             entries.append(_entry(label(rule), each.name, found))
             if not as_json:
                 _print(f"{label(rule)} on {each.name}: {len(found)} classes", found)
+            if plot is not None:
+                sections.append(class_section(found, each.names, most=most, title=f"{label(rule)} on {each.name}"))
+    if plot is not None:
+        save_figure(draw_sections(sections), plot)
     options.deliver({"command": "classes", "results": entries}, as_json, save)
     return 0
 

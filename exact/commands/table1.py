@@ -8,10 +8,11 @@ from exact import table1
 from exact.certifying import certify
 from exact.commands import options
 from exact.document import number
+from exact.drawing import draw_table1, save_figure
 from rheo_core import methods
 
 
-def command(as_json: options.AsJson = False, save: options.Save = None) -> int:
+def command(as_json: options.AsJson = False, save: options.Save = None, plot: options.Plot = None) -> int:
     """Reproduce Table 1: pool rankings, surviving tokens, and the resulting law of the next token.
 
     Exit code 0 iff the paper's proxy is lossless and the ad-hoc one is lossy.
@@ -44,6 +45,8 @@ def command(as_json: options.AsJson = False, save: options.Save = None) -> int:
                 f"acceptance {certificate.acceptance_by_depth[1]}",
                 highlight=False,
             )
+    if plot is not None:
+        save_figure(draw_table1(certificates), plot)
     options.deliver(
         {
             "command": "table1",

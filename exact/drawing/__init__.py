@@ -1,15 +1,19 @@
 """Pictures (extra `plot`): draft trees, classes and laws, and the one look that all pictures of the project share."""
 
 from exact.drawing.laws import draw_law, draw_table1
+from exact.drawing.panels import Picture
 from exact.drawing.style import COLOURS, CYCLE, rc_params, save_figure, style
-from exact.drawing.trees import Picture, draw_classes, draw_tree, draw_trees
+from exact.drawing.trees import Section, class_section, draw_classes, draw_sections, draw_tree, draw_trees
 
 __all__ = [
     "COLOURS",
     "CYCLE",
     "Picture",
+    "Section",
+    "class_section",
     "draw_classes",
     "draw_law",
+    "draw_sections",
     "draw_table1",
     "draw_tree",
     "draw_trees",

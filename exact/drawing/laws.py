@@ -9,9 +9,10 @@ from exact import table1
 from exact.certificate import Certificate
 from exact.classes import unpruned
 from exact.drawing.layout import Names, number_text, token_name
+from exact.drawing.panels import Picture
 from exact.drawing.style import COLOURS, INK, MUTED, style
-from exact.drawing.trees import Picture, draw_legend, draw_on
-from rheo_core import Pair, TreeMethod, methods
+from exact.drawing.trees import draw_legend, draw_on
+from rheo_core import SAMPLED, Pair, TreeMethod, methods
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,13 +50,18 @@ def draw_table1(certificates: Mapping[str, Certificate]) -> Figure:
             bottom = 1 - height * (line + 1)
             found = list(unpruned(drafter, (), table1.SHAPE))
             for place, each in enumerate(found):
-                share = number_text(each.probability)
-                picture = Picture(each.tree, f"drawn with {share}", table1.SHAPE.budget, share=each.probability)
+                y = next(
+                    table1.NAMES[token]
+                    for token, kind in zip(each.tree.token, each.tree.kind, strict=True)
+                    if kind == SAMPLED
+                )
+                title = f"Y = {y}, drawn with {number_text(each.probability)}"
+                picture = Picture(each.tree, title, table1.SHAPE.budget, share=each.probability)
                 pictures.append(picture)
                 draw_on(figure.add_axes((0.02 + 0.26 * place, bottom, 0.26, 0.8 * height)), picture, table1.NAMES)
             law = [certificate.law().get((token,), 0) for token in range(len(table1.P))]
             draw_law(law, table1.P, table1.NAMES, figure.add_axes((0.62, bottom + 0.06 * height, 0.36, 0.66 * height)))
-            heading = f"{table1.PROXIES[name]}: {certificate.verdict}, TV {certificate.total_variation}"
+            heading = f"{table1.PROXIES[name]} · {certificate.verdict} · TV {certificate.total_variation}"
             figure.text(0.03, bottom + 0.86 * height, heading, weight="bold", size=10, parse_math=False)
         figure.text(0.98, 0.035, "law of the next token; black: the target's", size=7, color=MUTED, ha="right")
         draw_legend(figure.add_axes((0.02, 0, 0.6, 0.09)), pictures)

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import pairwise
+from numbers import Rational
 from typing import Any
-
-import numpy as np
 
 from exact.tree_layout import tree_layout
 from rheo_core import InvalidInput, Tree
@@ -22,6 +20,7 @@ from rheo_core.tree import ROOT
 Names = Sequence[str] | Mapping[int, str] | Callable[[int], str] | None
 """How token ids are called: a list, a mapping or a function (a tokenizer's `decode`); None: the ids."""
 
+FONT = "DejaVu Sans"  # comes with matplotlib, so widths are the same everywhere
 TOKEN, NUMBER, TITLE, HEADING = 8.5, 6.5, 9.0, 11.0  # font sizes
 BOX, LINE, BETWEEN, BRANCH = 15.0, 20.0, 5.0, 46.0  # box height, line height, gap between families, branch length
 PADDING, MARGIN = 5.0, 8.0
@@ -59,44 +58,25 @@ def arrange(tree: Tree, names: Names = None, accepted: Sequence[int] = (), emitt
     for parent, child in pairwise([ROOT, *accepted]):
         if not 0 <= child < len(tree) or parents[child] != parent:
             raise InvalidInput("accepted", list(accepted), f"rows of a path from the root of {len(tree)} nodes")
+    tokens, slots = tree.token.tolist(), tree.slot.tolist()
     numbers = [number_text(score) for score in tree.score.tolist()]
-    if emitted is not None:
-        tree = _with_own(tree, accepted[-1] if accepted else ROOT, emitted)
-        numbers.append("")
-    tokens, depths = tree.token.tolist(), tree.depth.tolist()
+    if emitted is not None:  # one more row, behind all slots of the row at which the text leaves the tree
+        tokens, numbers = [*tokens, emitted], [*numbers, ""]
+        parents, slots = [*parents, accepted[-1] if accepted else ROOT], [*slots, max(slots, default=0) + 1]
+    flat = tree_layout(parents, slots, gap=BETWEEN / LINE)
     labels = [token_name(token, names) for token in tokens]
-    heights, root, height = _heights(tree)
     widths = [max(text_width(label, TOKEN) + 2 * PADDING, BOX) for label in labels]
-    widest = [0.0] * (max(depths, default=0) + 1)
-    for depth, width in zip(depths, widths, strict=True):
+    widest = [0.0] * flat.columns
+    for depth, width in zip(flat.depth, widths, strict=True):
         widest[depth] = max(widest[depth], width)
     columns = [MARGIN + 3]
     for width in widest[:-1]:
         columns.append(columns[-1] + width + BRANCH)
-    boxes = tuple(map(Box, [columns[depth] for depth in depths], heights, widths, labels, numbers))
-    right = columns[-1] + widest[-1] + MARGIN
-    return Layout(boxes, tuple(tree.parent.tolist()), (columns[0], root), right, height)
-
-
-def _with_own(tree: Tree, end: int, token: int) -> Tree:
-    """The tree with one more row: the target's own token, behind all slots of the row at which the text leaves it."""
-    depth = 1 if end == ROOT else int(tree.depth[end]) + 1
-    slot = max(tree.slot.tolist(), default=0) + 1
-    row = (token, end, depth, slot, -1, 0)
-    arrays = (tree.token, tree.parent, tree.depth, tree.slot, tree.kind, tree.score)
-    return Tree(*(np.append(array, value) for array, value in zip(arrays, row, strict=True)))
-
-
-def _heights(tree: Tree) -> tuple[list[float], float, float]:
-    """Heights of the middles by row, of the root, and of the whole: leaves line by line, families a little apart."""
-    flat = tree_layout(tree)
-    parents = tree.parent.tolist()
-    leaves = sorted(set(range(len(tree))) - set(parents), key=flat.x.__getitem__)
-    lines = [BOX / 2 + 2]
-    for above, below in pairwise(leaves):
-        lines.append(lines[-1] + LINE + (BETWEEN if parents[above] != parents[below] else 0))
-    heights = np.interp([*flat.x, flat.root], range(len(lines)), lines).tolist()
-    return heights[:-1], heights[-1], lines[-1] + BOX / 2 + 2
+    top = BOX / 2 + 2
+    heights = [top + line * LINE for line in flat.line]
+    boxes = tuple(map(Box, [columns[depth] for depth in flat.depth], heights, widths, labels, numbers))
+    root = (columns[0], top + flat.root * LINE)
+    return Layout(boxes, tuple(parents), root, columns[-1] + widest[-1] + MARGIN, 2 * top + flat.lines * LINE)
 
 
 def token_name(token: int, names: Names) -> str:
@@ -118,10 +98,11 @@ def token_name(token: int, names: Names) -> str:
 def number_text(value: Any) -> str:
     """A number as it is written on a picture: a short fraction as it is, else three digits.
 
+    >>> from fractions import Fraction
     >>> number_text(Fraction(3, 10)), number_text(Fraction(1, 3) ** 9), number_text(1)
     ('3/10', '5.08e-05', '1')
     """
-    if isinstance(value, Fraction) and value.denominator < 1000:
+    if isinstance(value, Rational) and int(value.denominator) < 1000:
         return str(value)
     return f"{float(value):.3g}"
 
@@ -137,7 +118,7 @@ def _visible(character: str) -> str:
 def _in_font(code: int) -> bool:
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
-    return bool(get_font(findfont(FontProperties(family="DejaVu Sans"))).get_char_index(code))
+    return bool(get_font(findfont(FontProperties(family=FONT))).get_char_index(code))
 
 
 @lru_cache(maxsize=4096)
@@ -146,5 +127,5 @@ def text_width(text: str, size: float, weight: str = "normal") -> float:
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
-    font = FontProperties(family="DejaVu Sans", size=size, weight=weight)
+    font = FontProperties(family=FONT, size=size, weight=weight)
     return float(text_to_path.get_text_width_height_descent(text, font, ismath=False)[0])
