@@ -16,6 +16,8 @@ from rheo_core.pool import Drafter
 from rheo_core.rows import Prefix
 
 PROBES = 20
+ANNOUNCED = 5.0
+"""Seconds of expected work from which it is said beforehand."""
 SECONDS = {"classes": 1e-4, "unpruned trees": 1.5e-4}
 """Rough cost of one on a current core; only for telling seconds from hours."""
 
@@ -33,9 +35,17 @@ class Work:
         return self.count * SECONDS[self.kind]
 
     def __str__(self) -> str:
-        minutes = self.seconds / 60
-        time = f"{self.seconds:.0f} s" if minutes < 2 else f"{minutes:.0f} min" if minutes < 120 else "many hours"
-        return f"about {self.count:,} {self.kind}, some {time}"
+        return f"about {self.count:,} {self.kind}, some {spelled(self.seconds)}"
+
+
+def spelled(seconds: float) -> str:
+    """A rough time as a person says it.
+
+    >>> spelled(40), spelled(400), spelled(40_000)
+    ('40 s', '7 min', 'many hours')
+    """
+    minutes = seconds / 60
+    return f"{seconds:.0f} s" if minutes < 2 else f"{minutes:.0f} min" if minutes < 120 else "many hours"
 
 
 def unpruned_outcomes(drafter: Drafter, prefix: Prefix, shape: TreeShape) -> int:

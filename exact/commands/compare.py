@@ -7,6 +7,7 @@ could accept from the same drafts. A label that exact arithmetic contradicts is 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rich import box
@@ -52,6 +53,7 @@ def command(
     support: options.Support = DEFAULT_SUPPORT,
     as_json: options.AsJson = False,
     save: options.Save = None,
+    plot: options.Plot = None,
 ) -> int:
     """Compare methods on the same rows: verdict, exact acceptance, gap to the optimum of their own drafts.
 
@@ -77,6 +79,8 @@ def command(
     if not as_json:
         report(entries, shape)
         report_labels(entries, refuted)
+    if plot is not None:
+        draw(entries, shape, plot)
     document = {"command": "compare", "results": [_entry(each) for each in entries], "lossy_labels": _labels(refuted)}
     options.deliver(document, as_json, save)
     good = not any(each.contradicts for each in entries) and not any(each.lossless for each in refuted.values())
@@ -143,6 +147,25 @@ def report_labels(entries: list[Entry], refuted: dict[str, Certificate]) -> None
         options.out.print(f"Labelled lossy: {name}, on rows that must show it: {said}", highlight=False)
     for scope in dict.fromkeys(each.certificate.scope for each in entries):
         options.out.print(scope, style="dim", highlight=False, soft_wrap=True)
+
+
+def draw(entries: list[Entry], shape: TreeShape, path: Path) -> None:
+    """The same as bars, each with the optimum of its own drafts."""
+    from exact.drawing import save_figure
+    from exact.drawing.acceptance import Measured, comparison_figure
+
+    measured = [
+        Measured(
+            label(each.method),
+            each.rows,
+            each.certificate.lossless is True,
+            float(each.layer.acceptance),
+            None if each.layer.optimum is None else float(each.layer.optimum),
+            float(each.certificate.acceptance_length),
+        )
+        for each in entries
+    ]
+    save_figure(comparison_figure(measured, f"K = {shape.width}, D = {shape.depth}, R = {shape.budget}; exact"), path)
 
 
 def _entry(each: Entry) -> dict[str, Any]:

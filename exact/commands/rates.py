@@ -15,12 +15,15 @@ from rich import box
 from rich.progress import Progress
 from rich.table import Table
 
-from exact.acceptance import Choice, Costs, acceptance_length, choices, over_leads, shapes_within
+from exact.acceptance import Choice, Costs, choices, shapes_within
 from exact.commands import options
-from exact.commands.rates_tables import Pool, Sweep, draw, pool_line, pools_of, rationals, sweep_mean
+from exact.commands.rates_tables import Pool, pool_line, pools_of, rationals
+from exact.cycle_law import exact_pair
 from exact.document import number
+from exact.estimate import ANNOUNCED, spelled, work
 from exact.plugins import label, load_method, own_errors
 from exact.rows_file import Rows
+from exact.sweeps import Sweep, sweep, sweep_mean, versions_of
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, Method, Pair, TreeMethod, TreeShape
 from rheo_core.rows import Prefix
 
@@ -32,6 +35,8 @@ Cost = Annotated[float | None, typer.Option(help="Cost in any unit of time.", sh
 At = Annotated[str, typer.Option("--prefix", help="Token ids joined by commas: where in the rows to look.")]
 
 TEMPERATURES = "0,0.25,0.5,0.75,1"
+PROBES = 3
+"""Random growths of each estimate: there are many of them, and only their sum is told."""
 
 
 def command(
@@ -63,6 +68,8 @@ def command(
     if (target is None) != (draft is None):
         raise InvalidInput("target and draft", target or draft, "both laws, or neither")
     if target is not None and draft is not None:
+        if plot is not None:
+            raise InvalidInput("plot", str(plot), "rows to sweep over: nothing is drawn of one given pair of laws")
         return one_pool(target, draft, pool, lead, as_json, save)
     shape = options.shape_of(width, depth, budget)
     costs = costs_of(draft_cost, verify_cost, node_cost)
@@ -70,16 +77,21 @@ def command(
     files = options.rows_of(rows, temperature, support)
     place = prefix_of(prefix)
     pools = [each for file in files for each in pools_of(file, place, shape.width, lead, pool)]
-    swept = sweeps(rules, rows, files, place, temperature, support, temperatures, shape, lead, not as_json)
-    best = ranked(rules, files, place, shape, lead, costs, not as_json) if costs is not None else []
+    levels = levels_of(files, temperature, temperatures)
+    versions = [each for rule in rules for each in versions_of(rule, shape, lead)]
+    announce(versions, files, place, shape, len(levels), costs)
+    swept = sweeps(versions, rows, place, levels, support, shape, not as_json)
+    best = ranked(versions, files, place, shape, costs, not as_json) if costs is not None else []
     if not as_json:
         report_pools(pools, f"T = {temperature:g}, at prefix {place}")
         report_sweeps(swept, shape)
         if costs is not None:
             report_choices(best, costs)
     if plot is not None:
-        options.need("plot", "matplotlib")
-        draw(swept, shape, plot)
+        from exact.drawing import save_figure
+        from exact.drawing.acceptance import sweep_figure
+
+        save_figure(sweep_figure(swept, shape, temperature=temperature), plot)
     document = {
         "command": "rates",
         "pools": [each.document() for each in pools],
@@ -122,39 +134,53 @@ def prefix_of(text: str) -> Prefix:
     return ids
 
 
-def versions_of(rule: Method, shape: TreeShape, lead: int | None) -> list[Method]:
-    """The method at every m up to K (or the given m); itself where it has none."""
-    if not isinstance(rule, TreeMethod) or rule.lead is None:
-        return [rule]
-    return list(over_leads(rule, shape, None if lead is None else [lead]))
+def levels_of(files: Sequence[Rows], temperature: float, temperatures: str) -> list[float]:
+    """The temperatures of the sweep: only the given one where a file holds laws, not logits."""
+    asked = [float(value) for value in rationals(temperatures, "temperatures")] if temperatures else []
+    return sorted({float(temperature), *asked}) if all(has_logits(file) for file in files) else [float(temperature)]
+
+
+def announce(
+    versions: Sequence[Method],
+    files: Sequence[Rows],
+    prefix: Prefix,
+    shape: TreeShape,
+    levels: int,
+    costs: Costs | None,
+) -> None:
+    """Say on stderr about how much there is to enumerate, where it will take a while."""
+    trees = [each for each in versions if isinstance(each, TreeMethod)]
+    pairs = [exact_pair(Pair(file.target, file.draft, file.ids)) for file in files]
+    seconds = 0.0
+    for each in trees:
+        with own_errors(each):
+            seconds += levels * sum(work(each.drafter(pair, shape), prefix, shape, PROBES).seconds for pair in pairs)
+            if costs is not None:
+                for smaller in shapes_within(shape):
+                    seconds += len(pairs) * work(each.drafter(pairs[0], smaller), prefix, smaller, PROBES).seconds
+    if seconds > ANNOUNCED:
+        runs = len(versions) * len(files) * (levels + (len(shapes_within(shape)) if costs is not None else 0))
+        options.err.print(f"{runs:,} exact runs, some {spelled(seconds)}; Ctrl-C stops", highlight=False)
 
 
 def sweeps(
-    rules: Sequence[Method],
+    versions: Sequence[Method],
     path: Path | None,
-    files: Sequence[Rows],
     prefix: Prefix,
-    temperature: float,
+    levels: Sequence[float],
     support: int,
-    temperatures: str,
     shape: TreeShape,
-    lead: int | None,
     show: bool,
 ) -> list[Sweep]:
-    """tau of every method at every m, on every file and temperature (1 where the file holds laws, not logits)."""
-    asked = [float(value) for value in rationals(temperatures, "temperatures")] if temperatures else []
-    levels = sorted({float(temperature), *asked}) if all(has_logits(file) for file in files) else [float(temperature)]
-    versions = [each for rule in rules for each in versions_of(rule, shape, lead)]
+    """tau of every version on every file and temperature."""
+    by_level = [options.rows_of(path, level, support) for level in levels]
     found: list[Sweep] = []
     with Progress(console=options.err, transient=True, disable=not show or not options.err.is_terminal) as progress:
-        task = progress.add_task("enumerating trees", total=len(levels) * len(files) * len(versions))
-        for level in levels:
-            for file in options.rows_of(path, level, support):
-                pair = Pair(file.target, file.draft, file.ids)
-                for each in versions:
-                    with own_errors(each):
-                        found.append(Sweep(each, file.name, level, acceptance_length(each, pair, shape, prefix)))
-                    progress.advance(task)
+        task = progress.add_task("enumerating trees", total=len(versions) * sum(len(files) for files in by_level))
+        for files in by_level:
+            for each in sweep(versions, files, shape, prefix):
+                found.append(each)
+                progress.advance(task)
     return found
 
 
@@ -164,17 +190,15 @@ def has_logits(file: Rows) -> bool:
 
 
 def ranked(
-    rules: Sequence[Method],
+    versions: Sequence[Method],
     files: Sequence[Rows],
     prefix: Prefix,
     shape: TreeShape,
-    lead: int | None,
     costs: Costs,
     show: bool,
 ) -> list[Choice]:
     """Every way to run, the fastest first."""
     pairs = [Pair(file.target, file.draft, file.ids) for file in files]
-    versions = [each for rule in rules for each in versions_of(rule, shape, lead)]
     shapes = shapes_within(shape)
     with Progress(console=options.err, transient=True, disable=not show or not options.err.is_terminal) as progress:
         task = progress.add_task("choosing", total=len(versions) * len(shapes))

@@ -1,19 +1,17 @@
-"""What `rheo-exact rates` shows: lines of closed forms, points of a sweep, and the plot of both figures' shapes."""
+"""What `rheo-exact rates` shows of one pool: lines of closed forms."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from exact.arithmetic import fraction
 from exact.cycle_law import exact_pair
 from exact.document import number
-from exact.plugins import label
 from exact.rows_file import Rows
-from rheo_core import InvalidInput, Method, Pair, TreeMethod, TreeShape, rates
+from rheo_core import InvalidInput, Pair, rates
 from rheo_core.rows import Prefix
 
 
@@ -90,70 +88,3 @@ def rationals(text: str, name: str) -> list[Fraction]:
         return [Fraction(part.strip()) for part in text.split(",")]
     except (ValueError, ZeroDivisionError):
         raise InvalidInput(name, text, "numbers or a/b joined by commas") from None
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """tau of one method on one file at one temperature."""
-
-    method: Method
-    rows: str
-    temperature: float
-    acceptance_length: Fraction
-
-    @property
-    def lead(self) -> int | None:
-        """m, where the method has one."""
-        return self.method.lead if isinstance(self.method, TreeMethod) else None
-
-    def document(self) -> dict[str, Any]:
-        """The point with its exact number."""
-        return {
-            "method": label(self.method),
-            "rows": self.rows,
-            "lead": self.lead,
-            "temperature": self.temperature,
-            "acceptance_length": number(self.acceptance_length),
-        }
-
-
-def sweep_mean(swept: Sequence[Sweep], version: str, temperature: float, rows: str | None) -> float:
-    """tau of one version at one temperature: on one file, or the mean over all."""
-    values = [
-        each.acceptance_length
-        for each in swept
-        if label(each.method) == version and each.temperature == temperature and rows in (None, each.rows)
-    ]
-    return float(sum(values, Fraction(0)) / len(values))
-
-
-def draw(swept: Sequence[Sweep], shape: TreeShape, path: Path) -> None:
-    """tau against m (a curve for each file, highest temperature) and against temperature (the mean over files)."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    by_lead, by_temperature = figure.subplots(1, 2)
-    levels = sorted({each.temperature for each in swept})
-    leads = [each for each in swept if each.lead is not None and each.temperature == levels[-1]]
-    for name, rows in dict.fromkeys((each.method.name, each.rows) for each in leads):
-        points = sorted(
-            (each.lead, float(each.acceptance_length))
-            for each in leads
-            if (each.method.name, each.rows) == (name, rows) and each.lead is not None
-        )
-        by_lead.plot(*zip(*points, strict=True), marker="o", label=f"{name}, {rows}")
-    for version in dict.fromkeys(label(each.method) for each in swept):
-        by_temperature.plot(
-            levels, [sweep_mean(swept, version, level, None) for level in levels], marker="o", label=version
-        )
-    size = f"K={shape.width}, D={shape.depth}, R={shape.budget}"
-    for axes, name, title in (
-        (by_lead, "m", f"Acceptance length against m (T={levels[-1]:g}, {size})"),
-        (by_temperature, "temperature", f"Acceptance length against temperature ({size})"),
-    ):
-        axes.set(xlabel=name, ylabel="acceptance length", title=title)
-        axes.legend(fontsize=7)
-    try:
-        figure.savefig(path)
-    except (OSError, ValueError) as error:
-        raise InvalidInput("plot", str(path), f"a file that can be written, .png, .svg or .pdf ({error})") from None

@@ -1,0 +1,68 @@
+"""tau over the rheostat m, the temperature and the rows: the points of which Figures 3 and 4 are made, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from exact.acceptance import acceptance_length, over_leads
+from exact.document import number
+from exact.plugins import label, own_errors
+from exact.rows_file import Rows
+from rheo_core import Method, Pair, TreeMethod, TreeShape
+from rheo_core.rows import Prefix
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """tau of one method on one file at one temperature."""
+
+    method: Method
+    rows: str
+    temperature: float
+    acceptance_length: Fraction
+
+    @property
+    def lead(self) -> int | None:
+        """m, where the method has one."""
+        return self.method.lead if isinstance(self.method, TreeMethod) else None
+
+    def document(self) -> dict[str, Any]:
+        """The point with its exact number."""
+        return {
+            "method": label(self.method),
+            "rows": self.rows,
+            "lead": self.lead,
+            "temperature": self.temperature,
+            "acceptance_length": number(self.acceptance_length),
+        }
+
+
+def sweep(methods: Iterable[Method], files: Sequence[Rows], shape: TreeShape, prefix: Prefix = ()) -> Iterator[Sweep]:
+    """tau of each method on each file, at the file's own temperature."""
+    versions = list(methods)
+    for file in files:
+        pair = Pair(file.target, file.draft, file.ids)
+        for each in versions:
+            with own_errors(each):
+                length = acceptance_length(each, pair, shape, prefix)
+            yield Sweep(each, file.name, float(file.temperature), length)
+
+
+def versions_of(rule: Method, shape: TreeShape, lead: int | None = None) -> list[Method]:
+    """The method at every m up to K (or at the given m); itself where it has none."""
+    if not isinstance(rule, TreeMethod) or rule.lead is None:
+        return [rule]
+    return list(over_leads(rule, shape, None if lead is None else [lead]))
+
+
+def sweep_mean(swept: Sequence[Sweep], version: str, temperature: float, rows: str | None = None) -> float:
+    """tau of one version, as `label` names it, at one temperature: on one file, or the mean over all."""
+    values = [
+        each.acceptance_length
+        for each in swept
+        if label(each.method) == version and each.temperature == temperature and rows in (None, each.rows)
+    ]
+    return float(sum(values, Fraction(0)) / len(values))
