@@ -7,8 +7,9 @@ the length; wall time includes the prefill on both sides of a speed-up.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gpu_runner.autoregressive import autoregressive
 from gpu_runner.chat import Message, end_ids, prompt_ids, text_of
@@ -130,3 +131,17 @@ def answer(setting: Setting, rule: Rule, engine: Engine | None, number: int, que
         if turn + 1 < len(question):
             messages.append({"role": "assistant", "content": text_of(setting.target, tokens)})
     return done
+
+
+def warm_up(setting: Setting, rules: Sequence[Rule], question: Question) -> dict[str, float]:
+    """Run every rule twice, outside of the results; the seconds that an answer of the full length should take."""
+    short = replace(setting, length=min(8, setting.length))
+    for _ in answers(short, rules, [question[:1]], [0]):
+        pass
+    return {done.rule: _seconds(done, setting.length) for done in answers(short, rules, [question[:1]], [1])}
+
+
+def _seconds(done: Answer, length: int) -> float:
+    """How long an answer of `length` tokens will take, by the cycles of a shorter one."""
+    cycle = sum(statistics.median(times) for times in (done.drafting, done.verifying) if times)
+    return done.seconds + (length - len(done.tokens)) * cycle * len(done.emitted) / len(done.tokens)

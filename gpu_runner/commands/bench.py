@@ -16,8 +16,7 @@ from gpu_runner.commands import options
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
 
 if TYPE_CHECKING:
-    from gpu_runner.bench import Answer, Setting
-    from gpu_runner.rules import Rule
+    from gpu_runner.bench import Answer
     from gpu_runner.summary import Figures, Interval
 
 ACCEPTANCE = ("method", "tau", "std", "to top-k", "given trees", "to top-k", "accepted")
@@ -66,7 +65,7 @@ def command(
     (one thread unless told otherwise: steadier on small models).
     """
     options.need_torch()
-    from gpu_runner.bench import Setting, answers
+    from gpu_runner.bench import Setting, answers, warm_up
     from gpu_runner.faults import find_fault
     from gpu_runner.processing import Processing
     from gpu_runner.prompts import QUESTIONS
@@ -90,7 +89,10 @@ def command(
     done: list[Answer] = []
     finished = False
     try:
-        warm_up(setting, rules, total, quiet=as_json)
+        seconds = total * statistics.fmean(warm_up(setting, rules, QUESTIONS[0]).values())
+        if not as_json:
+            size = f"{total} answers of {length} tokens: about {seconds / 60:.1f} min"
+            shared.err.print(size, highlight=False)
         with _progress(as_json) as progress:
             task = progress.add_task("answering", total=total)
             for answer in answers(setting, rules, asked, range(seed, seed + seeds)):
@@ -114,28 +116,6 @@ def command(
                 {"command": "bench", "provenance": source, "results": results, "greedy": greedy}, as_json, save
             )
     return 0
-
-
-def warm_up(setting: Setting, rules: list[Rule], total: int, quiet: bool) -> None:
-    """Run every rule once, untimed in the results, and say how long the rest will take."""
-    from dataclasses import replace
-
-    from gpu_runner.bench import answers
-    from gpu_runner.prompts import QUESTIONS
-
-    short = replace(setting, length=min(8, setting.length))
-    for _ in answers(short, rules, QUESTIONS[:1], [0]):
-        pass
-    each = [_seconds(answer, setting.length) for answer in answers(short, rules, QUESTIONS[:1], [1])]
-    if not quiet:
-        size = f"{total} answers of {setting.length} tokens: about {statistics.fmean(each) * total / 60:.1f} min"
-        shared.err.print(size, highlight=False)
-
-
-def _seconds(answer: Answer, length: int) -> float:
-    """How long an answer of `length` tokens will take, by the cycles of a shorter one."""
-    cycle = sum(statistics.median(times) for times in (answer.drafting, answer.verifying) if times)
-    return answer.seconds + (length - len(answer.tokens)) * cycle * len(answer.emitted) / len(answer.tokens)
 
 
 def greedy_agreement(done: list[Answer]) -> dict[str, Any]:
