@@ -1,25 +1,33 @@
-"""Many small jobs on any `concurrent.futures` executor: processes here, a cluster elsewhere, or no executor at all.
+"""Many small jobs on any `concurrent.futures` executor: processes here, a Dask cluster elsewhere, or none at all.
 
-Results come in the order of the jobs, so what is found does not depend on who worked or how fast; jobs travel in
-batches that grow until sending them costs next to nothing. A method is sent by name where it has one.
+What is found does not depend on who worked or how fast: results come by job, in the order of the jobs where they are
+asked for that way. Jobs travel in batches that grow until sending them costs next to nothing.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import pickle
-import sys
+import re
 import time
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
 from itertools import islice
 from multiprocessing import get_context
-from typing import Any, TypeVar
+from typing import Generic, TypeVar
 
-from exact.plugins import PLUGIN
+from exact.sending import Shared, pack, portable
 from rheo_core import InvalidInput
 from rheo_core.errors import check_count
 
@@ -27,7 +35,10 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 BATCH_SECONDS = 0.25
-"""A batch is made twice as large until it takes this long."""
+"""A batch is made twice as large until it takes this long, and half as large when it takes four times as long."""
+
+CONNECT_SECONDS = 5
+ADDRESS = re.compile(r"((tcp|tls)://)?(\[[0-9a-fA-F:.]+\]|[^\s/:\[\]]+):[0-9]+")
 
 
 @contextmanager
@@ -44,6 +55,31 @@ def processes(workers: int) -> Iterator[Executor | None]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+@contextmanager
+def cluster(address: str) -> Iterator[Executor]:
+    """The Dask cluster whose scheduler is at `address`; raises `InvalidInput` where none with workers answers there."""
+    expected = "tcp://host:port of a Dask scheduler with workers"
+    if not ADDRESS.fullmatch(address):
+        raise InvalidInput("dask", address, expected)
+    try:
+        client = import_module("distributed").Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except Exception as error:
+        raise InvalidInput("dask", address, f"{expected} ({error})") from None
+    try:
+        if not client.ncores():
+            raise InvalidInput("dask", address, f"{expected} (this one has none)")
+        yield client.get_executor(pure=False)
+    finally:
+        client.close()
+
+
+def slots(executor: Executor) -> int:
+    """How many jobs an executor runs at once, as far as it says."""
+    client = getattr(executor, "_client", None)
+    told: int | None = getattr(executor, "_max_workers", None) if client is None else sum(client.ncores().values())
+    return told or os.cpu_count() or 1
+
+
 def in_order(
     function: Callable[[Job], Result],
     jobs: Iterable[Job],
@@ -53,62 +89,123 @@ def in_order(
 ) -> Generator[Result, None, None]:
     """`function(job)` for each job, in the order of the jobs; jobs are taken only as they are needed.
 
-    `window` is the number of batches under way at once (None: twice the number of processors). Closing the iterator
-    cancels what has not started. `function` and the jobs must be picklable when the executor uses other processes.
-    Raises `InvalidInput` when a worker dies.
+    `window` is the number of batches under way at once (None: twice the number of workers). Closing the iterator
+    cancels what has not started. `function` is sent by value (see `sending.pack`); the jobs must be picklable when the
+    executor uses other processes. Raises what `function` raises (from another process: `InvalidInput`,
+    `EnumerationError`, or else `WorkerError`), and `InvalidInput` when a worker dies.
     """
     if executor is None:
         yield from map(function, jobs)
         return
-    if window is None:
-        window = 2 * (os.cpu_count() or 1)
-    waiting: deque[Future[tuple[list[Result], float]]] = deque()
-    source = iter(jobs)
-    size = 1
+    batches = _Batches(function, enumerate(jobs), executor, window)
     try:
-        while True:
-            while len(waiting) < window and (batch := list(islice(source, size))):
-                waiting.append(executor.submit(_batch, function, batch))
-            if not waiting:
-                return
-            try:
-                results, seconds = waiting.popleft().result()
-            except BrokenExecutor as error:
-                expected = "workers that stay alive (is memory short?); what a journal holds is not lost"
-                raise InvalidInput("executor", f"a worker died: {error}", expected) from error
-            if seconds < BATCH_SECONDS and len(results) == size:
-                size *= 2
-            yield from results
+        while batches.fill():
+            done = batches.take(next(iter(batches.waiting)))
+            yield from (result for _, result in done.results)
+            if done.error is not None:
+                raise done.error
     finally:
-        for future in waiting:
+        batches.cancel()
+
+
+def as_done(
+    function: Callable[[Job], Result], jobs: Iterable[Job], executor: Executor | None = None
+) -> Generator[tuple[int, Result], None, None]:
+    """(number of the job, `function(job)`) as each is done, so that nothing finished is lost when another job fails.
+
+    The rest is as with `in_order`.
+    """
+    if executor is None:
+        yield from enumerate(map(function, jobs))
+        return
+    batches = _Batches(function, enumerate(jobs), executor, None)
+    failed: list[Exception] = []
+    try:
+        while not failed and batches.fill():
+            for future in wait(batches.waiting, return_when=FIRST_COMPLETED).done:
+                try:
+                    done = batches.take(future)
+                except InvalidInput as error:
+                    failed.append(error)
+                    continue
+                yield from done.results
+                failed += [] if done.error is None else [done.error]
+        if failed:
+            raise failed[0]
+    finally:
+        batches.cancel()
+
+
+@dataclass(frozen=True)
+class _Done(Generic[Result]):
+    """What came of a batch: numbered results, and the exception that ended it early."""
+
+    results: list[tuple[int, Result]]
+    seconds: float
+    error: Exception | None
+
+
+class _Batches(Generic[Job, Result]):
+    """Batches of numbered jobs under way; `waiting` maps their futures, oldest first, to their sizes."""
+
+    def __init__(
+        self,
+        function: Callable[[Job], Result],
+        jobs: Iterator[tuple[int, Job]],
+        executor: Executor,
+        window: int | None,
+    ) -> None:
+        here = isinstance(executor, ThreadPoolExecutor)
+        self.function = function if here else Shared[Job, Result](pack(function))
+        self.jobs = jobs
+        self.executor = executor
+        self.window = window or 2 * slots(executor)
+        self.size = 1
+        self.waiting: dict[Future[_Done[Result]], int] = {}
+
+    def fill(self) -> bool:
+        """Send batches until the window is full; whether any is under way."""
+        while len(self.waiting) < self.window and (batch := list(islice(self.jobs, self.size))):
+            with _alive():
+                self.waiting[self.executor.submit(_run, self.function, batch)] = len(batch)
+        return bool(self.waiting)
+
+    def take(self, future: Future[_Done[Result]]) -> _Done[Result]:
+        """What came of a batch, waited for; the size of the next ones follows the time it took."""
+        size = self.waiting.pop(future)
+        with _alive():
+            done = future.result()
+        if done.seconds < BATCH_SECONDS and size == self.size:
+            self.size *= 2
+        elif done.seconds > 4 * BATCH_SECONDS and size == self.size:
+            self.size = max(1, self.size // 2)
+        return done
+
+    def cancel(self) -> None:
+        """Cancel what has not started."""
+        for future in self.waiting:
             future.cancel()
 
 
-def _batch(function: Callable[[Job], Result], jobs: list[Job]) -> tuple[list[Result], float]:
-    start = time.perf_counter()
-    results = [function(job) for job in jobs]
-    return results, time.perf_counter() - start
-
-
-def pack(thing: Any) -> bytes:
-    """`thing` as bytes that another process can unpack; by value where cloudpickle is installed.
-
-    Raises `InvalidInput` for what cannot be sent.
-    """
+@contextmanager
+def _alive() -> Iterator[None]:
+    """One line for what an executor itself raises: a worker died or left, or cannot take or give back a job."""
     try:
-        if importlib.util.find_spec("cloudpickle") is None:
-            return pickle.dumps(thing)
-        import cloudpickle
-
-        for name, module in list(sys.modules.items()):
-            if name.startswith(PLUGIN):
-                cloudpickle.register_pickle_by_value(module)
-        return bytes(cloudpickle.dumps(thing))
+        yield
     except Exception as error:
-        expected = "something that can be sent to another process: a name, or an object made of module-level functions"
-        raise InvalidInput("method", f"{thing} ({error})", expected) from None
+        of_cluster = type(error).__module__.partition(".")[0] == "distributed"
+        died = "a worker died: " if of_cluster or isinstance(error, (BrokenExecutor, CancelledError)) else ""
+        expected = "workers that stay alive and have this package; what a journal holds is not lost: run it again"
+        raise InvalidInput("executor", f"{died}{type(error).__name__}: {error}", expected) from error
 
 
-def unpack(data: bytes) -> Any:
-    """What `pack` packed."""
-    return pickle.loads(data)
+def _run(function: Callable[[Job], Result], jobs: list[tuple[int, Job]]) -> _Done[Result]:
+    start = time.perf_counter()
+    results: list[tuple[int, Result]] = []
+    error: Exception | None = None
+    try:
+        for number, job in jobs:
+            results.append((number, function(job)))
+    except Exception as raised:
+        error = portable(raised) if isinstance(function, Shared) else raised
+    return _Done(results, time.perf_counter() - start, error)

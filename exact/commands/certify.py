@@ -6,8 +6,10 @@ Table 1's rows; it ends with 0 iff every verdict is the one that its label claim
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Literal
 
 import typer
@@ -18,10 +20,11 @@ from exact import table1
 from exact.certificate import Certificate
 from exact.certifying import Study
 from exact.commands import options
+from exact.counterexample import Counterexample
 from exact.cycle_law import exact_pair
 from exact.estimate import work
-from exact.executors import in_order, pack, processes, unpack
 from exact.interception.command import run as certify_torch
+from exact.journal import Journal, resumed
 from exact.plugins import label, load_method, own_errors, with_lead
 from exact.rows_file import Rows
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, Method, Pair, TreeMethod, TreeShape, methods
@@ -49,6 +52,7 @@ Torch = Annotated[
 Coins = Annotated[str, typer.Option(help="With --torch: ideal, or grid (the coins that the float type can take).")]
 PrefixText = Annotated[str, typer.Option("--prefix", help='Start after this text: ids joined by ",".')]
 CycleCount = Annotated[int, typer.Option("--cycles", help="Cycles before the text is continued from the target.")]
+TABLE_1 = "Table 1"
 ANNOUNCED = 5  # seconds of expected work from which it is said beforehand
 MARKS = {True: "proved", False: "[red]refuted[/]", None: "-"}
 
@@ -62,6 +66,10 @@ class Job:
     shape: TreeShape
     prefix: Prefix = ()
     cycles: int = 1
+
+    def __str__(self) -> str:
+        names = ", ".join(label(method) for _, method in self.methods)
+        return f"{names} on {self.rows.name if self.rows else TABLE_1}"
 
 
 @dataclass(frozen=True)
@@ -80,6 +88,10 @@ class Result:
         )
 
 
+KINDS = (Result, Certificate, Counterexample, TreeShape)
+"""What the journal holds."""
+
+
 def command(
     names: options.MethodArguments = None,
     method: options.Methods = None,
@@ -93,7 +105,9 @@ def command(
     arithmetic: options.Arithmetic = "rational",
     as_json: options.AsJson = False,
     save: options.Save = None,
-    workers: options.Workers = 0,
+    workers: options.Workers = None,
+    dask: options.Dask = None,
+    resume: options.Resume = None,
     prefix: PrefixText = "",
     cycles: CycleCount = 1,
     torch: Torch = None,
@@ -106,6 +120,8 @@ def command(
     if torch is not None:
         if names or method or rows is not None:
             raise InvalidInput("torch", torch, "no methods and no rows beside it: the file holds the function's target")
+        if workers is not None or dask is not None or resume is not None:
+            raise InvalidInput("torch", torch, "no --workers, --dask or --resume beside it: it is one job")
         return certify_torch(torch, coins=coins, as_json=as_json, save=save)
     chosen = [*(names or []), *(method or [])]
     shape = options.shape_of(width, depth, budget)
@@ -116,8 +132,10 @@ def command(
     check_count("cycles", cycles, 1)
     jobs = [replace(job, prefix=start, cycles=cycles) for each in files for job in jobs_on(each, rules, shape)]
     announce(jobs)
-    results = run(jobs, workers or (2 if labelled else 1), show=not as_json)
-    refuted = run(jobs_on(None, wrong_proxies(), table1.SHAPE), 1, show=False) if labelled else []
+    sweep = options.fingerprint(chosen, "certify", shape, lead, start, cycles, files)
+    with options.opened(workers, dask, default=2 if labelled else 1) as executor:
+        results = run(jobs, executor, Journal(resume, sweep, KINDS), show=not as_json)
+    refuted = run(jobs_on(None, wrong_proxies(), table1.SHAPE)) if labelled else []
     if not as_json:
         report(results, shape)
         if refuted:
@@ -173,32 +191,31 @@ def announce(jobs: list[Job]) -> None:
             options.err.print(f"{label(method)} on {where}: {largest}; Ctrl-C stops", highlight=False)
 
 
-def run(jobs: list[Job], workers: int, show: bool) -> list[Result]:
+def run(
+    jobs: Sequence[Job], executor: Executor | None = None, journal: Journal | None = None, show: bool = False
+) -> list[Result]:
     """Certify each job, with a progress bar on stderr; results by rows, then in the order of the methods."""
     found: list[tuple[int, int, Result]] = []
-    first = {job.rows.name if job.rows else "Table 1": number for number, job in reversed(list(enumerate(jobs)))}
-    with (
-        Progress(console=options.err, transient=True, disable=not show or not options.err.is_terminal) as progress,
-        processes(workers if len(jobs) > 1 else 1) as executor,
-    ):
+    first = {job.rows.name if job.rows else TABLE_1: number for number, job in reversed(list(enumerate(jobs)))}
+    with Progress(console=options.err, transient=True, disable=not show or not options.err.is_terminal) as progress:
         task = progress.add_task("certifying", total=sum(len(job.methods) for job in jobs))
-        sent = [pack(job) if executor else job for job in jobs]
-        for results in in_order(certify_job, sent, executor):
+        numbers = {f"{number}: {job}": number for number, job in enumerate(jobs)}
+        for results in resumed(partial(certify_job, jobs), numbers, executor, journal):
             found += [(first[each.rows], number, each) for number, each in results]
             progress.update(task, advance=len(results), description=f"{results[-1][1].label} on {results[-1][1].rows}")
     return [each for _, _, each in sorted(found, key=lambda item: item[:2])]
 
 
-def certify_job(job: Job | bytes) -> list[tuple[int, Result]]:
+def certify_job(jobs: Sequence[Job], which: int) -> list[tuple[int, Result]]:
     """Certify the methods of one job; an exception inside a user's own rule becomes one line that names it."""
-    todo: Job = unpack(job) if isinstance(job, bytes) else job
-    rows = todo.rows
+    job = jobs[which]
+    rows = job.rows
     study = Study(rows.target, rows.draft, rows.ids) if rows else Study(table1.target, table1.draft)
     results = []
-    for number, method in todo.methods:
+    for number, method in job.methods:
         with own_errors(method):
-            certificate = study.certify(method, todo.shape, prefix=todo.prefix, cycles=todo.cycles)
-        results.append((number, Result(label(method), rows.name if rows else "Table 1", certificate)))
+            certificate = study.certify(method, job.shape, prefix=job.prefix, cycles=job.cycles)
+        results.append((number, Result(label(method), rows.name if rows else TABLE_1, certificate)))
     return results
 
 

@@ -9,16 +9,20 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from exact import files
+from exact import executors, files
+from exact.journal import subject
 from exact.outcomes import EnumerationError
 from exact.rows_file import Rows, read_rows, shipped_rows
+from exact.sending import WorkerError
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
 
 LOSSLESS, LOSSY, BAD_INPUT, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -90,7 +94,42 @@ Plot = Annotated[
     typer.Option("--plot", help="Draw to FILE: .png, .svg or .pdf (extra `plot`).", metavar="FILE", callback=drawable),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.")]
-Workers = Annotated[int, typer.Option("--workers", help="Processes; 0: as many as pay.")]
+Workers = Annotated[
+    int | None, typer.Option("--workers", help="Processes; 0: one for each processor.", show_default=False)
+]
+Dask = Annotated[
+    str | None,
+    typer.Option("--dask", help="Scheduler of a Dask cluster (extra `dask`).", metavar="ADDRESS", show_default=False),
+]
+Resume = Annotated[
+    Path | None,
+    typer.Option(
+        "--resume",
+        help="Journal of finished work: written as it comes, and read again.",
+        metavar="FILE",
+        callback=writable("resume"),
+    ),
+]
+
+
+@contextmanager
+def opened(workers: int | None, dask: str | None, default: int = 1) -> Iterator[Executor | None]:
+    """The executor that `--workers` and `--dask` ask for (neither: `default` processes); None is this process."""
+    if dask is None:
+        with executors.processes(default if workers is None else workers) as pool:
+            yield pool
+        return
+    if workers is not None:
+        raise InvalidInput("workers and dask", f"{workers} and {dask}", "one of them: processes here, or a cluster")
+    need("dask", "distributed")
+    with executors.cluster(dask) as cluster:
+        yield cluster
+
+
+def fingerprint(specs: Sequence[str], *things: Any) -> str:
+    """The digest by which a journal knows its sweep: methods by name, with the text of their files, and the rest."""
+    paths = [Path(spec.rpartition(":")[0]) for spec in specs if ":" in spec]
+    return subject(specs, [path.read_bytes() for path in paths if path.is_file()], *things)
 
 
 def rows_of(
@@ -135,7 +174,7 @@ def run(app: typer.Typer, arguments: list[str] | None = None) -> int:
         code = command.main(args=arguments, standalone_mode=False)
     except _UsageError as error:
         return _refuse(error.format_message())
-    except (InvalidInput, EnumerationError) as error:
+    except (InvalidInput, EnumerationError, WorkerError) as error:
         return _refuse(str(error))
     except RecursionError:
         return _refuse("input: got something nested too deeply, expected a document of the kind that --help describes")

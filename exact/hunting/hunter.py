@@ -21,10 +21,10 @@ from exact.certifying import certify
 from exact.counterexample import Counterexample
 from exact.hunting.bounds import Bounds, Leads, in_order
 from exact.hunting.cases import Case, Level
-from exact.hunting.journal import Journal
 from exact.hunting.subject import Subject
-from exact.hunting.sweep import Coverage, Progress, sweep
+from exact.hunting.sweep import KINDS, Coverage, Progress, sweep
 from exact.hunting.tries import Trier, with_lead
+from exact.journal import Journal
 from exact.nodewise import NodeMethod
 from exact.plugins import own_errors
 from rheo_core import InvalidInput, Method, TreeMethod
@@ -223,7 +223,7 @@ class _Hunt:
         own = getattr(subject.method, "lead", None) if terms.lead is None and subject.has_leads else terms.lead
         self.leads = Leads(subject.has_leads, terms.lead, of_tree)
         self.own_lead = Leads(subject.has_leads, own, of_tree)
-        self.journal = Journal() if terms.resume is None else Journal(terms.resume, subject.digest)
+        self.journal = Journal() if terms.resume is None else Journal(terms.resume, subject.digest, KINDS)
         self.best: Case | None = None
         self.result = Search(subject.method.name, subject.source)
 

@@ -8,23 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import sys
-import threading
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from exact import catalogue
-from exact.executors import pack, unpack
 from exact.hunting.tries import Block, Tried, Trier, with_lead
 from exact.plugins import PLUGIN, as_method, load_method
+from exact.sending import kept, pack, unpack
 from rheo_core import Method, TreeMethod, find_method
-
-_here = threading.local()
-
-KEPT = 4
-"""Triers kept by a worker: more than two methods are never hunted at once."""
 
 
 @dataclass(frozen=True)
@@ -75,17 +70,18 @@ class Subject:
 
     @cached_property
     def packed(self) -> str | bytes:
-        """What is sent to another process."""
-        return pack(self.method) if self.spec is None else self.spec
+        """What is sent to another process: a file's rule by value where it can be, as that may run elsewhere."""
+        by_name = self.spec is not None and (":" not in self.spec or find_spec("cloudpickle") is None)
+        return self.spec if by_name and self.spec is not None else pack(self.method)
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the name, with the file's text where it is one, or of the pickled object."""
-        if isinstance(self.packed, bytes):
-            return hashlib.sha256(self.packed).hexdigest()
-        path = self.packed.rpartition(":")[0]
+        if self.spec is None:
+            return hashlib.sha256(pack(self.method)).hexdigest()
+        path = self.spec.rpartition(":")[0]
         text = Path(path).read_bytes() if path else b""
-        return hashlib.sha256(self.packed.encode() + b"\0" + text).hexdigest()
+        return hashlib.sha256(self.spec.encode() + b"\0" + text).hexdigest()
 
 
 def _held(module: ModuleType) -> list[tuple[str, Any]]:
@@ -95,12 +91,7 @@ def _held(module: ModuleType) -> list[tuple[str, Any]]:
 
 def trier_of(packed: str | bytes) -> Trier:
     """This thread's trier of a packed method; what it has computed is kept from job to job."""
-    triers: dict[str | bytes, Trier] = vars(_here).setdefault("triers", {})
-    if packed not in triers:
-        if len(triers) == KEPT:
-            triers.clear()
-        triers[packed] = Trier(load_method(packed) if isinstance(packed, str) else unpack(packed))
-    return triers[packed]
+    return kept(packed, lambda: Trier(load_method(packed) if isinstance(packed, str) else unpack(packed)))
 
 
 def try_block(packed: str | bytes, deadline: float, block: Block) -> Tried:

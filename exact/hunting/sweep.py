@@ -14,11 +14,15 @@ from functools import partial
 
 from exact import executors
 from exact.hunting.bounds import blocks
-from exact.hunting.cases import Case, Level
-from exact.hunting.journal import Journal
+from exact.hunting.cases import Case, Level, Model
 from exact.hunting.process import Refusals
 from exact.hunting.subject import Subject, try_block
 from exact.hunting.tries import Block, Tried, Trier
+from exact.journal import Journal
+from rheo_core import TreeShape
+
+KINDS = (Block, Level, TreeShape, Tried, Refusals, Case, Model)
+"""What a hunt's journal holds."""
 
 
 @dataclass
@@ -74,8 +78,8 @@ def sweep(
                 tried = journal.known[block] if block in journal.known else next(fresh)
                 coverage.computed += tried.computed
                 coverage.refusals.add(tried.refusals)
-                if tried.finished:
-                    journal.add(block, tried)
+                if tried.finished and block not in journal.known:
+                    journal.note(block, tried)
                 if tried.found is not None or not tried.finished:
                     return tried.found
                 whole = whole and not tried.too_large

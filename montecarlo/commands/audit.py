@@ -26,6 +26,9 @@ SCOPE = (
     "functions above can see"
 )
 
+CURVE = 4096
+"""Most points that are kept of how the evidence went; beyond them every other one is dropped."""
+
 
 def command(
     files: Annotated[
@@ -46,10 +49,9 @@ def command(
     check_count("top", top, 1)
     if not 0 <= tolerance < 1:
         raise InvalidInput("tolerance", tolerance, "a number in [0, 1)")
-    if plot is not None:
-        options.need("plot", "matplotlib")
     unused: set[str] = set()
     running = Audit(false_alarm, seed)
+    evidence: list[tuple[int, float]] = []
     columns = (SpinnerColumn(), TextColumn("{task.completed} tokens"))
     quiet = as_json or not options.err.is_terminal
     with Progress(*columns, console=options.err, transient=True, disable=quiet) as progress:
@@ -57,6 +59,9 @@ def command(
         for file in files:
             for chunk in Chunker(top).chunks(read(file, tolerance, unused)):
                 running.update(chunk)
+                evidence.append((running.tokens, running.log_wealth / math.log(10)))
+                if len(evidence) > CURVE:
+                    del evidence[1::2]
                 progress.update(task, completed=running.tokens)
     found = running.report(unused)
     if not as_json:
@@ -64,7 +69,7 @@ def command(
     if plot is not None:
         from montecarlo.plots import draw_report
 
-        draw_report(found, plot)
+        draw_report(found, plot, evidence)
     options.deliver(document(found, files), as_json, save)
     return options.LOSSY if found.evidence_of_loss else options.LOSSLESS
 

@@ -40,6 +40,7 @@ def command(
     miss: Annotated[float, typer.Option("--miss", help="Probability of overlooking the loss.")] = MISS,
     as_json: options.AsJson = False,
     save: options.Save = None,
+    plot: options.Plot = None,
 ) -> int:
     """Samples needed to see a total variation, the one visible with given samples, and the power against lossy methods.
 
@@ -61,6 +62,10 @@ def command(
         found = [best_witness(rule, witnesses, samples or DEFAULT_SAMPLES, bars)[1] for rule in rules(chosen)]
     if not as_json:
         report(listed, found, cells, samples or DEFAULT_SAMPLES, bars)
+    if plot is not None:
+        from montecarlo.plots import draw_power
+
+        draw_power(found, cells if asked_plan else None, samples or DEFAULT_SAMPLES, bars, plot)
     options.deliver(document(listed, found, cells, samples or DEFAULT_SAMPLES, bars), as_json, save)
     return 0
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import time
+from concurrent.futures import Executor
 from dataclasses import asdict
-from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -15,26 +16,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from exact.commands import options
-from exact.executors import pack, processes, unpack
-from montecarlo.checkpoint import Checkpoint
+from exact.journal import Journal, subject
+from exact.plugins import own_errors
 from montecarlo.checks import Suite, Tally
 from montecarlo.commands import sources
-from montecarlo.commands.sources import Job, sources_of
+from montecarlo.commands.sources import Count, Job, sources_of
 from montecarlo.goodness import Fit, samples_needed
-from montecarlo.pairs import Dials, Ints
+from montecarlo.pairs import Dials
 from montecarlo.simulation import ALARM, MISS, Bars, Outcome, simulate
 from rheo_core import DEFAULT_SUPPORT, InvalidInput
 from rheo_core.errors import check_count
 
-Resume = Annotated[
-    Path | None,
-    typer.Option(
-        "--resume",
-        help="Keep the counts in FILE, and go on from those that are there.",
-        metavar="FILE",
-        callback=options.writable("resume"),
-    ),
-]
+SECONDS = 5.0
+"""How often the journal is brought up to date."""
 
 SCOPE = "these models and this shape; ideal coins; statistical"
 
@@ -60,8 +54,9 @@ def command(
     support: options.Support = DEFAULT_SUPPORT,
     false_alarm: sources.Alarm = ALARM,
     seed: options.Seed = 0,
-    resume: Resume = None,
-    workers: options.Workers = 1,
+    resume: options.Resume = None,
+    workers: options.Workers = None,
+    dask: options.Dask = None,
     as_json: options.AsJson = False,
     save: options.Save = None,
     plot: options.Plot = None,
@@ -81,14 +76,15 @@ def command(
     dials = Dials(vocabulary, overlap, peak, ties, support, states, seed)
     found = sources_of(rows, real, pair, dials, temperature, support)
     jobs = [Job(name, lead, source, shape, seed, tokens) for source in found for name in chosen]
-    if resume is not None and len(jobs) > 1:
-        raise InvalidInput("resume", f"{len(jobs)} simulations", "one method on one pair of models")
+    suites = [job.build() for job in jobs]
+    journal = Journal(resume, subject("simulate", *(digest(suite) for suite in suites)), (Tally,))
     results = []
-    for job in jobs:
-        outcome = run(job, cycles, false_alarm, workers, resume, show=not as_json)
-        results.append((job, outcome))
-        if not as_json:
-            report(job, outcome)
+    with options.opened(workers, dask) as executor:
+        for number, (job, suite) in enumerate(zip(jobs, suites, strict=True), 1):
+            outcome = run(job, suite, cycles, false_alarm, executor, journal, f"{number}: {job}", show=not as_json)
+            results.append((job, outcome))
+            if not as_json:
+                report(job, outcome)
     if plot is not None:
         from montecarlo.plots import draw_outcomes
 
@@ -98,44 +94,48 @@ def command(
     return options.LOSSY if refuted else options.LOSSLESS
 
 
-def run(job: Job, cycles: int, alarm: float, workers: int, resume: Path | None, show: bool) -> Outcome:
-    """Run one job with a progress bar on stderr, in as many processes as asked for (0: one a processor)."""
+def run(
+    job: Job,
+    suite: Suite,
+    cycles: int,
+    alarm: float,
+    executor: Executor | None,
+    journal: Journal,
+    key: str,
+    show: bool,
+) -> Outcome:
+    """Run one job with a progress bar on stderr; the journal keeps its counts under `key`."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     quiet = not show or not options.err.is_terminal
-    suite = job.build()
-    checkpoint = Checkpoint(suite, resume)
-    tally = checkpoint.load() or suite.nothing()
-    bar = Progress(*columns, console=options.err, transient=True, disable=quiet)
-    with bar as progress, processes(workers) as executor:
-        task = progress.add_task(escape(f"{job.method} on {job.source.name}"), total=cycles)
+    tally = journal.known.get(key) or suite.nothing()
+    written = time.monotonic()
+    with Progress(*columns, console=options.err, transient=True, disable=quiet) as progress:
+        task = progress.add_task(escape(str(job)), total=cycles)
 
         def note(counted: Tally) -> None:
+            nonlocal written
             progress.update(task, completed=counted.cycles)
-            checkpoint.save(counted)
+            if time.monotonic() - written > SECONDS:
+                journal.note(key, counted)
+                written = time.monotonic()
 
+        count = None if executor is None else Count.of(job, suite)
         try:
-            return simulate(
-                suite,
-                cycles,
-                alarm=alarm,
-                executor=executor,
-                count=None if executor is None else partial(_count, pack(job)),
-                start=tally,
-                progress=note,
-            )
+            with own_errors(suite.method):
+                return simulate(suite, cycles, alarm=alarm, executor=executor, count=count, start=tally, progress=note)
         finally:
-            checkpoint.save(tally, now=True)
+            journal.note(key, tally)
 
 
-_suites: dict[bytes, Suite] = {}
-
-
-def _count(packed: bytes, runs: Ints) -> Tally:
-    """Counts of a packed job, built once in each process."""
-    if packed not in _suites:
-        _suites.clear()
-        _suites[packed] = unpack(packed).build()
-    return _suites[packed].count(runs)
+def digest(suite: Suite) -> str:
+    """What a suite counts, as a hash."""
+    lead = getattr(suite.method, "lead", None)
+    named = (suite.method.name, lead, suite.shape, suite.uniforms.seed, suite.prefix, suite.length, suite.repeated)
+    seen = hashlib.sha256(repr(named).encode())
+    for name, law in sorted(suite.laws.items()):
+        seen.update(name.encode())
+        seen.update(law.tobytes())
+    return seen.hexdigest()
 
 
 def report(job: Job, outcome: Outcome) -> None:

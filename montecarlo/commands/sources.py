@@ -6,16 +6,17 @@ A source is a small picklable value, so that worker processes can build the same
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from exact.commands import options
-from exact.plugins import load_method, load_name, with_lead
+from exact.plugins import load_method, load_name, own_errors, with_lead
 from exact.rows_file import Rows
-from montecarlo.checks import Suite
-from montecarlo.pairs import CallablePair, Dials, TablePair, rows_pair, synthetic
+from montecarlo.checks import Suite, Tally
+from montecarlo.pairs import CallablePair, Dials, Ints, TablePair, rows_pair, synthetic
 from montecarlo.uniforms import Uniforms
 from rheo_core import InvalidInput, Method, TreeShape
 
@@ -66,17 +67,23 @@ class Job:
     seed: int
     length: int
 
+    def __str__(self) -> str:
+        return f"{self.method} on {self.source.name}"
+
     def rule(self) -> Method:
         """The method, looked up in the whole catalogue."""
         from exact.catalogue import methods
 
         return with_lead(load_method(self.method, methods), self.lead)
 
-    def build(self) -> Suite:
-        """The suite of checks. Rows files only know short prefixes, so their texts are continued from the target."""
+    def build(self, rule: Method | None = None, pair: TablePair | CallablePair | None = None) -> Suite:
+        """The suite of checks, of a rule and a pair that are at hand already where they are given.
+
+        Rows files only know short prefixes, so their texts are continued from the target.
+        """
         return Suite(
-            self.rule(),
-            self.source.build(),
+            rule or self.rule(),
+            pair or self.source.build(),
             self.shape,
             Uniforms(self.seed),
             length=self.length,
@@ -98,3 +105,30 @@ def sources_of(
     if pair is not None:
         return [Source(pair, pair=pair)]
     return [Source("synthetic", dials=dials)]
+
+
+@dataclass(frozen=True)
+class Count:
+    """Counting the cycles of a job in another process, where its suite is built once.
+
+    What comes from a user's file is sent along; models that can be built from the job are not.
+    """
+
+    job: Job
+    rule: Method
+    pair: TablePair | CallablePair | None
+
+    @classmethod
+    def of(cls, job: Job, suite: Suite) -> Count:
+        """For the suite that the job built here."""
+        return cls(job, suite.method, suite.pair if job.source.pair else None)
+
+    @cached_property
+    def suite(self) -> Suite:
+        """The suite of this process."""
+        return self.job.build(self.rule, self.pair)
+
+    def __call__(self, runs: Ints) -> Tally:
+        """Counts of the cycles of `runs` [B]."""
+        with own_errors(self.rule):
+            return self.suite.count(runs)

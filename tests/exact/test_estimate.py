@@ -43,7 +43,7 @@ def test_the_size_is_said_in_words(count, said):
 def test_long_work_is_announced_and_short_work_is_not(monkeypatch, capsys):
     from exact.cli import app
 
-    monkeypatch.setattr("exact.commands.certify.run", lambda jobs, workers, show: [])
+    monkeypatch.setattr("exact.commands.certify.run", lambda *_, **__: [])
     assert options.run(app, ["certify", "rheo-raw", "--width", "5"]) == 0
     assert "unpruned trees" in capsys.readouterr().err
     assert options.run(app, ["certify", "rheo"]) == 0

@@ -1,7 +1,6 @@
 """The bounded-exhaustive engine against slow oracles: every table of rows written out and certified one by one."""
 
 import itertools
-import json
 import os
 import threading
 import time
@@ -15,16 +14,18 @@ import pytest
 
 from exact import certify
 from exact.catalogue import methods
-from exact.executors import in_order, pack, processes, unpack
+from exact.executors import in_order, processes
 from exact.hunting import Bounds, Case, Coverage, Leads, Level, Model, sweep
 from exact.hunting.bounds import blocks, most_nodes
 from exact.hunting.bounds import in_order as levels_in_order
 from exact.hunting.cases import laws, prefixes
-from exact.hunting.journal import Journal, case_of, case_record
 from exact.hunting.subject import Subject
+from exact.hunting.sweep import KINDS
 from exact.hunting.tries import Trier, with_lead
 from exact.hunting.watched import WatchedShape
+from exact.journal import Journal
 from exact.outcomes import outcomes
+from exact.sending import pack, unpack
 from rheo_core import FunctionMethod, InvalidInput, TreeMethod, TreeShape
 
 pytestmark = pytest.mark.exact
@@ -212,34 +213,35 @@ def test_a_sweep_says_how_many_cases_it_covered():
 def test_an_interrupted_sweep_goes_on_from_its_journal(tmp_path):
     path = tmp_path / "journal"
     whole, covered = swept("rheo-half")
-    _, begun = swept("rheo-half", journal=Journal(path, "x"), deadline=time.time() + 0.05)
+    _, begun = swept("rheo-half", journal=Journal(path, "x", KINDS), deadline=time.time() + 0.05)
     assert 0 < len(begun.levels) < len(covered.levels)
-    path.write_text(path.read_text() + '{"level": [2, {"wid', encoding="utf-8")  # a line cut short
-    resumed = Journal(path, "x")
+    path.write_text(path.read_text() + '{"job": {"Block": [{"Le', encoding="utf-8")  # a line cut short
+    resumed = Journal(path, "x", KINDS)
     known = len(resumed.known)
     assert known
     again, covered_again = swept("rheo-half", journal=resumed)
     assert again == whole
     assert covered_again.levels == covered.levels
     assert covered_again.computed >= covered.computed // 2
-    assert len(Journal(path, "x").known) > known
+    assert len(Journal(path, "x", KINDS).known) > known
 
 
 @pytest.mark.parametrize(
-    "text", ["[1]\n", "{\n", '{"format": 1, "subject": "y"}\n', '{"format": 1, "subject": "x"}\n[1]\n']
+    "text", ["[1]", "[1]\n", "{\n", '{"journal": 2, "subject": "y"}\n', '{"journal": 2, "subject": "x"}\n[1]\n']
 )
 def test_a_file_that_is_no_journal_of_this_hunt_is_refused(tmp_path, text):
     path = tmp_path / "journal"
     path.write_text(text)
     with pytest.raises(InvalidInput, match="resume"):
-        Journal(path, "x")
+        Journal(path, "x", KINDS)
     assert path.read_text() == text
 
 
-def test_cases_survive_json():
+def test_cases_survive_a_journal(tmp_path):
     third = (F(1, 3), F(2, 3))
     case = Case(Model(third, {(0,): (F(1), F(0))}), Model(third, {(): (F(0), F(1))}), TreeShape(2, 2, 2), None)
-    assert case_of(json.loads(json.dumps(case_record(case)))) == case
+    Journal(tmp_path / "journal", "x", KINDS).note((1, "a"), case)
+    assert Journal(tmp_path / "journal", "x", KINDS).known == {(1, "a"): case}
 
 
 class Counting(Executor):
