@@ -215,6 +215,7 @@ class Audit:
         self._excess, self._variance, self._used = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.int64)
         self.tokens = 0
         self.with_draft = 0
+        self.log_wealth = 0.0  # as it stands; `log_evidence` is the highest that it ever was
         self.log_evidence = 0.0
         self.alarmed_at: str | None = None
         self.impossible = 0
@@ -236,6 +237,7 @@ class Audit:
         self._sum(excess, variance, stratum, chunk)
 
     def _note(self, path: Floats, chunk: Chunk) -> None:
+        self.log_wealth = math.inf if self.impossible else float(path[-1])
         self.log_evidence = max(self.log_evidence, float(path.max()))
         over = np.flatnonzero(path >= -math.log(self.alarm))
         if len(over) and self.alarmed_at is None:

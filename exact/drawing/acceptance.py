@@ -158,14 +158,12 @@ def comparison_figure(measured: Sequence[Measured], title: str = "") -> Figure:
             if len(optima) == len(results):
                 layer.plot([_mean(optima)] * 2, [place - 0.4, place + 0.4], color=INK, linewidth=2)
         layer.set_yticks(range(len(order)), order)
-        for ax, values in (
-            (layer, [each.one_layer for each in measured]),
-            (tree, [each.acceptance_length for each in measured]),
-        ):
+        layer.set_ylim(-0.7, len(order) - 0.3)
+        for ax, least in ((layer, 0), (tree, 1)):
             ax.grid(visible=True, axis="x")
             ax.grid(visible=False, axis="y")
             ax.tick_params(axis="y", length=0)
-            ax.set_xlim(left=max(0.0, min(values) - 0.15 * (max(values) - min(values)) - 0.01))
+            ax.set_xlim(left=least)
         layer.set(title="One layer", xlabel="probability that a draft is accepted")
         tree.set(title="Whole tree", xlabel="tau (tokens a cycle)")
         _explain(figure, measured, title)
