@@ -1,13 +1,14 @@
 """Exhaustive and symbolic certification of losslessness.
 
-`certify` decides on given rows, `law` enumerates any program that draws through a Chooser; what is heavy (torch, sympy)
-is imported only when it is asked for.
+`certify` decides on given rows, `law` enumerates any program that draws through a Chooser; what is heavy (torch, sympy,
+matplotlib) is imported only when it is asked for.
 """
 
 from exact.certificate import Certificate
 from exact.certifying import Study, certify
 from exact.counterexample import Counterexample
 from exact.cycle_law import target_law
+from exact.drawing import draw_classes, draw_tree
 from exact.hunting import hunt
 from exact.interception import torch_law
 from exact.outcomes import EnumerationError, NotReproducible, TooManyOutcomes, UnhashableResult, law
@@ -23,6 +24,8 @@ __all__ = [
     "UnhashableResult",
     "assert_lossless",
     "certify",
+    "draw_classes",
+    "draw_tree",
     "hunt",
     "law",
     "target_law",

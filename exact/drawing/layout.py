@@ -89,6 +89,8 @@ def token_name(token: int, names: Names) -> str:
         name = str(token) if names is None else str(names(token) if callable(names) else names[token])
     except (IndexError, KeyError):
         raise InvalidInput("names", names, f"a name for token {token}") from None
+    if not name:
+        return "''"
     inner = name.strip(" ")
     start, end = (name.index(inner), len(name) - name.index(inner) - len(inner)) if inner else (len(name), 0)
     shown = "␣" * start + "".join(map(_visible, inner)) + "␣" * end

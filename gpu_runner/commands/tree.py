@@ -9,6 +9,7 @@ from rich.text import Text
 from rich.tree import Tree as Drawing
 
 from exact.commands import options as shared
+from exact.drawing import Names, Picture, draw_trees, save_figure
 from gpu_runner.commands import options
 from rheo_core import DEFAULT_SUPPORT, FILL, LEAD, SAMPLED, InvalidInput, TreeShape
 
@@ -45,6 +46,7 @@ def command(
     ] = False,
     as_json: shared.AsJson = False,
     save: shared.Save = None,
+    plot: shared.Plot = None,
 ) -> int:
     """Draw the draft trees of a real pair: slots, path scores, sampled nodes, what was accepted and emitted.
 
@@ -84,6 +86,9 @@ def command(
             style="dim",
             highlight=False,
         )
+    if plot is not None:
+        pictures = [picture(cycle, number) for number, cycle in enumerate(done, 1)]
+        save_figure(draw_trees(pictures, names(tokenizer), title=rule.label), plot)
     if check and not as_json:
         told = next((each for each in differences if each), "every tree and token equal to rheo_core's")
         shared.out.print(told, highlight=False, markup=False)
@@ -122,6 +127,13 @@ def _label(cycle: EngineCycle, node: int, tokenizer: Any, accepted: bool) -> Tex
     return Text(label, style="bold green" if accepted else STYLES[kind])
 
 
+def picture(cycle: EngineCycle, number: int) -> Picture:
+    """One cycle's tree, as a picture."""
+    own = cycle.tokens[cycle.accepted] if cycle.accepted < len(cycle.tokens) else None
+    title = f"cycle {number}: {len(cycle.tree)} nodes, {cycle.accepted} accepted"
+    return Picture(cycle.tree, title, accepted=accepted_path(cycle), emitted=own)
+
+
 def accepted_path(cycle: EngineCycle) -> list[int]:
     """Rows of the accepted nodes."""
     node, path = -1, []
@@ -134,6 +146,11 @@ def accepted_path(cycle: EngineCycle) -> list[int]:
 def word(tokenizer: Any, token: int) -> str:
     """A token as it reads, quoted; its id where there is no tokenizer."""
     return repr(tokenizer.decode([token])) if tokenizer is not None else str(token)
+
+
+def names(tokenizer: Any) -> Names:
+    """What a picture calls a token: its text, or its id where there is no tokenizer."""
+    return None if tokenizer is None else lambda token: tokenizer.decode([token])
 
 
 def document(cycle: EngineCycle, tokenizer: Any) -> dict[str, Any]:
