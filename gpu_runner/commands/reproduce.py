@@ -114,9 +114,12 @@ def command(
             _measure(arguments, asked, folder, place, quiet=as_json or not main)
             if main and shard is None:
                 _wait(folder, len(arguments.tasks()))
-        finally:
+        except KeyboardInterrupt:
             if main and folder.has_started:
                 deliver(read_report(out, name), as_json, save, plot)
+            raise
+    if main:
+        deliver(read_report(out, name), as_json, save, plot)
     return 0
 
 
