@@ -7,14 +7,18 @@ length here is therefore enumerated, class by class or branch by branch, on the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from exact.arithmetic import fraction
 from exact.cycle_law import acceptance_by_depth, cycle_law, exact_pair
+from exact.journal import Journal, resumed
 from exact.nodewise import NodeMethod, node_at
 from exact.optimum import optimum, pool_law
+from exact.plugins import label, own_errors
 from rheo_core import Chooser, InvalidInput, Method, Pair, TreeMethod, TreeShape
 from rheo_core.rows import Prefix
 from rheo_core.tree import ROOT
@@ -113,13 +117,28 @@ def choices(
     shapes: Sequence[TreeShape],
     costs: Costs,
     prefix: Prefix = (),
+    *,
+    executor: Executor | None = None,
+    journal: Journal | None = None,
 ) -> Iterator[Choice]:
-    """Every method at every shape, tau at `prefix` averaged over the pairs."""
-    for method in methods:
-        for shape in shapes:
-            lengths = [acceptance_length(method, pair, shape, prefix) for pair in pairs]
-            mean = sum(lengths, Fraction(0)) / len(lengths)
-            yield Choice(method, shape, fraction(mean), float(mean) / costs.cycle(shape))
+    """Every method at every shape, tau at `prefix` averaged over the pairs; jobs for any executor."""
+    ways = [(method, shape) for method in methods for shape in shapes]
+    jobs = {
+        f"{number}: mean tau of {label(method)}, D = {shape.depth}, R = {shape.budget}, K = {shape.width}": number
+        for number, (method, shape) in enumerate(ways)
+    }
+    means = resumed(partial(_mean_length, ways, pairs, prefix), jobs, executor, journal)
+    for (method, shape), mean in zip(ways, means, strict=True):
+        yield Choice(method, shape, mean, float(mean) / costs.cycle(shape))
+
+
+def _mean_length(
+    ways: Sequence[tuple[Method, TreeShape]], pairs: Sequence[Pair], prefix: Prefix, which: int
+) -> Fraction:
+    method, shape = ways[which]
+    with own_errors(method):
+        lengths = [acceptance_length(method, pair, shape, prefix) for pair in pairs]
+    return fraction(sum(lengths, Fraction(0)) / len(lengths))
 
 
 def shapes_within(shape: TreeShape) -> list[TreeShape]:

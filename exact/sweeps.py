@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from exact.acceptance import acceptance_length, over_leads
 from exact.document import number
+from exact.journal import Journal, resumed
 from exact.plugins import label, own_errors
 from exact.rows_file import Rows
 from rheo_core import Method, Pair, TreeMethod, TreeShape
@@ -40,15 +43,31 @@ class Sweep:
         }
 
 
-def sweep(methods: Iterable[Method], files: Sequence[Rows], shape: TreeShape, prefix: Prefix = ()) -> Iterator[Sweep]:
-    """tau of each method on each file, at the file's own temperature."""
+def sweep(
+    methods: Iterable[Method],
+    files: Sequence[Rows],
+    shape: TreeShape,
+    prefix: Prefix = (),
+    *,
+    executor: Executor | None = None,
+    journal: Journal | None = None,
+) -> Iterator[Sweep]:
+    """tau of each method on each file, at the file's own temperature; jobs for any `concurrent.futures` executor."""
     versions = list(methods)
-    for file in files:
-        pair = Pair(file.target, file.draft, file.ids)
-        for each in versions:
-            with own_errors(each):
-                length = acceptance_length(each, pair, shape, prefix)
-            yield Sweep(each, file.name, float(file.temperature), length)
+    points = [(file, method) for file in files for method in versions]
+    jobs = {
+        f"{number}: tau of {label(method)} on {file.name} at T = {file.temperature:g}": number
+        for number, (file, method) in enumerate(points)
+    }
+    lengths = resumed(partial(_length, points, shape, prefix), jobs, executor, journal)
+    for (file, method), length in zip(points, lengths, strict=True):
+        yield Sweep(method, file.name, float(file.temperature), length)
+
+
+def _length(points: Sequence[tuple[Rows, Method]], shape: TreeShape, prefix: Prefix, which: int) -> Fraction:
+    file, method = points[which]
+    with own_errors(method):
+        return acceptance_length(method, Pair(file.target, file.draft, file.ids), shape, prefix)
 
 
 def versions_of(rule: Method, shape: TreeShape, lead: int | None = None) -> list[Method]:

@@ -7,12 +7,14 @@ method, m, budget and depth bring the most tokens a unit of time.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.progress import Progress
+from rich.progress import track
 from rich.table import Table
 
 from exact.acceptance import Choice, Costs, choices, shapes_within
@@ -21,6 +23,7 @@ from exact.commands.rates_tables import Pool, pool_line, pools_of, rationals
 from exact.cycle_law import exact_pair
 from exact.document import number
 from exact.estimate import ANNOUNCED, spelled, work
+from exact.journal import Journal
 from exact.plugins import label, load_method, own_errors
 from exact.rows_file import Rows
 from exact.sweeps import Sweep, sweep, sweep_mean, versions_of
@@ -33,6 +36,27 @@ Temperatures = Annotated[str, typer.Option(help="Temperatures to sweep, joined b
 Cost = Annotated[float | None, typer.Option(help="Cost in any unit of time.", show_default=False)]
 
 At = Annotated[str, typer.Option("--prefix", help="Token ids joined by commas: where in the rows to look.")]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Where a sweep looks, and how it runs."""
+
+    prefix: Prefix
+    shape: TreeShape
+    executor: Executor | None
+    journal: Journal
+    show: bool
+
+    @property
+    def bar(self) -> dict[str, Any]:
+        """How `track` shows progress: on stderr where that is a terminal."""
+        return {
+            "console": options.err,
+            "transient": True,
+            "disable": not self.show or not options.err.is_terminal,
+        }
+
 
 TEMPERATURES = "0,0.25,0.5,0.75,1"
 PROBES = 3
@@ -57,6 +81,9 @@ def command(
     draft_cost: Cost = None,
     verify_cost: Cost = None,
     node_cost: Cost = None,
+    workers: options.Workers = None,
+    dask: options.Dask = None,
+    resume: options.Resume = None,
     as_json: options.AsJson = False,
     save: options.Save = None,
     plot: options.Plot = None,
@@ -70,18 +97,24 @@ def command(
     if target is not None and draft is not None:
         if plot is not None:
             raise InvalidInput("plot", str(plot), "rows to sweep over: nothing is drawn of one given pair of laws")
+        if workers is not None or dask is not None or resume is not None:
+            raise InvalidInput("workers", "given", "rows to sweep over: one given pair of laws is no sweep")
         return one_pool(target, draft, pool, lead, as_json, save)
     shape = options.shape_of(width, depth, budget)
     costs = costs_of(draft_cost, verify_cost, node_cost)
-    rules = [load_method(name) for name in [*(names or []), *(method or [])] or ["rheo"]]
+    chosen = [*(names or []), *(method or [])] or ["rheo"]
+    rules = [load_method(name) for name in chosen]
     files = options.rows_of(rows, temperature, support)
     place = prefix_of(prefix)
     pools = [each for file in files for each in pools_of(file, place, shape.width, lead, pool)]
     levels = levels_of(files, temperature, temperatures)
     versions = [each for rule in rules for each in versions_of(rule, shape, lead)]
     announce(versions, files, place, shape, len(levels), costs)
-    swept = sweeps(versions, rows, place, levels, support, shape, not as_json)
-    best = ranked(versions, files, place, shape, costs, not as_json) if costs is not None else []
+    journal = Journal(resume, options.fingerprint(chosen, "rates", files, place, levels, support, shape, lead))
+    with options.opened(workers, dask) as executor:
+        work_on = Terms(place, shape, executor, journal, show=not as_json)
+        swept = sweeps(versions, [file for level in levels for file in options.rows_of(rows, level, support)], work_on)
+        best = ranked(versions, files, costs, work_on) if costs is not None else []
     if not as_json:
         report_pools(pools, f"T = {temperature:g}, at prefix {place}")
         report_sweeps(swept, shape)
@@ -163,25 +196,10 @@ def announce(
         options.err.print(f"{runs:,} exact runs, some {spelled(seconds)}; Ctrl-C stops", highlight=False)
 
 
-def sweeps(
-    versions: Sequence[Method],
-    path: Path | None,
-    prefix: Prefix,
-    levels: Sequence[float],
-    support: int,
-    shape: TreeShape,
-    show: bool,
-) -> list[Sweep]:
-    """tau of every version on every file and temperature."""
-    by_level = [options.rows_of(path, level, support) for level in levels]
-    found: list[Sweep] = []
-    with Progress(console=options.err, transient=True, disable=not show or not options.err.is_terminal) as progress:
-        task = progress.add_task("enumerating trees", total=len(versions) * sum(len(files) for files in by_level))
-        for files in by_level:
-            for each in sweep(versions, files, shape, prefix):
-                found.append(each)
-                progress.advance(task)
-    return found
+def sweeps(versions: Sequence[Method], files: Sequence[Rows], terms: Terms) -> list[Sweep]:
+    """tau of every version on every file, each file at its temperature."""
+    points = sweep(versions, files, terms.shape, terms.prefix, executor=terms.executor, journal=terms.journal)
+    return list(track(points, "enumerating trees", len(versions) * len(files), **terms.bar))
 
 
 def has_logits(file: Rows) -> bool:
@@ -189,24 +207,13 @@ def has_logits(file: Rows) -> bool:
     return all("target_logits" in context and "draft_logits" in context for context in file.contexts.values())
 
 
-def ranked(
-    versions: Sequence[Method],
-    files: Sequence[Rows],
-    prefix: Prefix,
-    shape: TreeShape,
-    costs: Costs,
-    show: bool,
-) -> list[Choice]:
+def ranked(versions: Sequence[Method], files: Sequence[Rows], costs: Costs, terms: Terms) -> list[Choice]:
     """Every way to run, the fastest first."""
     pairs = [Pair(file.target, file.draft, file.ids) for file in files]
-    shapes = shapes_within(shape)
-    with Progress(console=options.err, transient=True, disable=not show or not options.err.is_terminal) as progress:
-        task = progress.add_task("choosing", total=len(versions) * len(shapes))
-        found = []
-        for choice in choices(versions, pairs, shapes, costs, prefix):
-            found.append(choice)
-            progress.advance(task)
-    return sorted(found, key=lambda choice: choice.speed, reverse=True)
+    shapes = shapes_within(terms.shape)
+    found = choices(versions, pairs, shapes, costs, terms.prefix, executor=terms.executor, journal=terms.journal)
+    listed = track(found, "choosing", len(versions) * len(shapes), **terms.bar)
+    return sorted(listed, key=lambda choice: choice.speed, reverse=True)
 
 
 def report_pools(pools: Sequence[Pool], title: str) -> None:
