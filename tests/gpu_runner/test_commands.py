@@ -168,6 +168,23 @@ def test_tree(folder, capsys):
     assert sum(node["accepted"] for node in cycle["nodes"]) == cycle["accepted"] == len(cycle["emitted"]) - 1
 
 
+def test_tree_draws_what_it_prints(folder, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra `plot`)")
+    drawn = []
+    monkeypatch.setattr("gpu_runner.commands.tree.save_figure", lambda figure, path: drawn.append(figure))
+    asked = ("--prompt", "a b", "--budget", 6, "--cycles", 2, "--json", "--plot", tmp_path / "trees.svg")
+    code, out, _ = run(capsys, "tree", *pair(folder), *asked)
+    assert code == 0
+    (figure,) = drawn
+    for ax, cycle in zip(figure.axes, json.loads(out)["cycles"], strict=False):
+        words = [text.get_text() for text in ax.texts]
+        assert words[0].endswith(f"6 nodes, {cycle['accepted']} accepted")
+        assert {node["text"] for node in cycle["nodes"]} <= set(words)
+    code, out, err = run(capsys, "tree", *pair(folder), "--plot", tmp_path / "trees.jpg")
+    assert (code, out) == (2, "")
+    assert err.startswith("error: plot: got ")
+
+
 def test_tree_check_tells_a_planted_fault(folder, capsys):
     asked = ("--prompt", "a b", "--cycles", 5, "--check", "--fault", "trust-first", "--json")
     code, out, _ = run(capsys, "tree", *pair(folder), *asked)
