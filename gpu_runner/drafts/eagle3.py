@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +21,14 @@ from gpu_runner.drafts.checkpoint import LAYER, Checkpoint, read_checkpoint
 from gpu_runner.laws import FLOATS, in_float
 from gpu_runner.models import CausalModel, memory
 from rheo_core import InvalidInput
+
+
+class Keys(Protocol):
+    """Where the layer keeps its states: `TreeLayer` when drafting; in training one that gradients pass through."""
+
+    def update(self, key_states: Tensor, value_states: Tensor, /) -> tuple[Tensor, Tensor]:
+        """Append states; all keys and values so far [1, heads, length, head dimension]."""
+        ...
 
 
 class EagleDraft:
@@ -37,7 +46,7 @@ class EagleDraft:
             raise InvalidInput(
                 f"{name}: embed_tokens.weight", None, f"there, as hidden sizes are {config.hidden} and {hidden}"
             )
-        self.config = replace(config, capture=_features(config.capture, len(target.layers), name))
+        self.config = replace(config, capture=read_layers(config.capture, len(target.layers), name))
         self.features: tuple[int, ...] = self.config.capture or ()
         self.name = name
         self.vocabulary = config.draft_vocabulary
@@ -60,7 +69,7 @@ class EagleDraft:
         """fc: the streams [n, 3 * target H] to the head's own width [n, H]."""
         return F.linear(features, self.weights["fc.weight"])
 
-    def layer(self, tokens: Tensor, hidden: Tensor, positions: Tensor, visible: Tensor, cache: TreeLayer) -> Tensor:
+    def layer(self, tokens: Tensor, hidden: Tensor, positions: Tensor, visible: Tensor, cache: Keys) -> Tensor:
         """The decoder layer: un-normed outputs [n, H] for target ids `tokens` [n] and inputs `hidden` [n, H]."""
         embedded = self._norm(F.embedding(tokens, self.embedding), "input_layernorm")
         normed = self._norm(hidden, "hidden_norm")
@@ -77,7 +86,7 @@ class EagleDraft:
         normed = rms_norm(hidden, self.weights["norm.weight"], self.config.eps)
         return in_float(F.linear(normed, self.weights["lm_head.weight"]))
 
-    def _attention(self, x: Tensor, positions: Tensor, visible: Tensor, cache: TreeLayer) -> Tensor:
+    def _attention(self, x: Tensor, positions: Tensor, visible: Tensor, cache: Keys) -> Tensor:
         config = self.config
         q = self._linear(x, "self_attn.q_proj").view(len(x), config.heads, config.head_dim).transpose(0, 1)
         k = self._linear(x, "self_attn.k_proj").view(len(x), config.kv_heads, config.head_dim).transpose(0, 1)
@@ -158,7 +167,7 @@ class EagleSession:
         return self.copy().cache.key()
 
 
-def _features(capture: tuple[int, ...] | None, layers: int, name: str) -> tuple[int, ...]:
+def read_layers(capture: tuple[int, ...] | None, layers: int, name: str) -> tuple[int, ...]:
     """The target layers to read; low, middle and high by default."""
     chosen = (2, layers // 2, layers - 3) if capture is None else capture
     for layer in chosen:

@@ -1,0 +1,123 @@
+"""Heads in training: made new or continued, and written in the official layout.
+
+The weights are those of `EagleDraft`, by the official names, as float32 parameters whatever the target computes in;
+what is written is read back strictly by `drafts/checkpoint.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from exact.files import save_bytes, save_text
+from gpu_runner.drafts.checkpoint import ROPE_BASE, Checkpoint, EagleConfig
+from gpu_runner.drafts.eagle3 import EagleDraft, read_layers
+from gpu_runner.draws import derived
+from gpu_runner.models import CausalModel
+from rheo_core import InvalidInput
+
+SPREAD = 0.02
+"""Standard deviation of new matrices."""
+
+
+def new_head(target: CausalModel, ids: Tensor | None, seed: int, rope_base: float | None = None) -> Checkpoint:
+    """A head of the target's own sizes, drafting over the target ids `ids` [draft V] (None: the whole vocabulary).
+
+    The last norm and lm_head start as the target's own (its rows at `ids`), the other matrices as small random
+    numbers, norms at 1.
+    """
+    config = _config(target, target.vocabulary if ids is None else len(ids), rope_base)
+    generator = torch.Generator().manual_seed(derived(seed, len("head")))
+    tensors: dict[str, Tensor] = {}
+    for name, shape in config.shapes().items():
+        tensors[name] = torch.ones(shape) if len(shape) == 1 else torch.randn(shape, generator=generator) * SPREAD
+    rows, norm = target.model.get_output_embeddings(), getattr(target.model.base_model, "norm", None)
+    for name, source, kept in (("lm_head.weight", rows, ids), ("norm.weight", norm, None)):
+        weight = getattr(source, "weight", None)
+        if isinstance(weight, Tensor):
+            taken = (weight if kept is None else weight[kept.to(weight.device)]).detach().cpu().float()
+            tensors[name] = taken if taken.shape == tensors[name].shape else tensors[name]
+    return Checkpoint(config, tensors, ids, None)
+
+
+def _config(target: CausalModel, draft_vocabulary: int, rope_base: float | None) -> EagleConfig:
+    given = target.model.config
+    given = given.get_text_config() if hasattr(given, "get_text_config") else given
+    heads = given.num_attention_heads
+    ffn = getattr(given, "intermediate_size", None)
+    if not isinstance(ffn, int):
+        raise InvalidInput(f"{target.name}: intermediate_size", ffn, "an int, the width of the head's MLP")
+    hidden = target.embedding.shape[-1]
+    return EagleConfig(
+        hidden=hidden,
+        ffn=ffn,
+        heads=heads,
+        kv_heads=getattr(given, "num_key_value_heads", None) or heads,
+        head_dim=getattr(given, "head_dim", None) or hidden // heads,
+        eps=float(getattr(given, "rms_norm_eps", 1e-5)),
+        vocabulary=target.vocabulary,
+        draft_vocabulary=draft_vocabulary,
+        target_hidden=hidden,
+        rope_base=ROPE_BASE if rope_base is None else rope_base,
+        capture=read_layers(None, len(target.layers), "head"),
+        norm_before_residual=False,
+        speculators=False,
+    )
+
+
+def trainable(checkpoint: Checkpoint, target: CausalModel, name: str) -> EagleDraft:
+    """The drafting head itself, its weights parameters in float32 (float64 for a float64 target)."""
+    draft = EagleDraft(checkpoint, target, name)
+    kind = torch.promote_types(target.dtype, torch.float32)
+    draft.weights = {
+        key: nn.Parameter(value.to(target.device, kind, copy=True)) for key, value in checkpoint.tensors.items()
+    }
+    return draft
+
+
+def write_head(folder: Path, draft: EagleDraft, target: CausalModel, embedding: Tensor | None) -> None:
+    """config.json and model.safetensors in the official layout, weights in the target's type.
+
+    `embedding` is the head's own, where it has one.
+    """
+    tensors = {key: value.detach().to("cpu", target.dtype).contiguous() for key, value in draft.weights.items()}
+    if embedding is not None:
+        tensors["embed_tokens.weight"] = embedding.to("cpu", target.dtype).contiguous()
+    if draft.ids is not None:
+        ids = draft.ids.cpu()
+        tensors["d2t"] = ids - torch.arange(len(ids))
+        tensors["t2d"] = torch.zeros(target.vocabulary, dtype=torch.bool).index_fill(0, ids, True)
+    save_bytes(folder / "model.safetensors", save(tensors), "out")
+    save_text(folder / "config.json", json.dumps(config_document(draft.config, target), indent=2) + "\n", "out")
+
+
+def config_document(config: EagleConfig, target: CausalModel) -> dict[str, Any]:
+    """config.json of the official layout; RoPE's base and the layers that are read are always written out."""
+    document = {
+        "architectures": ["LlamaForCausalLMEagle3"],
+        "model_type": "llama",
+        "hidden_act": "silu",
+        "hidden_size": config.hidden,
+        "intermediate_size": config.ffn,
+        "num_attention_heads": config.heads,
+        "num_key_value_heads": config.kv_heads,
+        "head_dim": config.head_dim,
+        "num_hidden_layers": 1,
+        "rms_norm_eps": config.eps,
+        "rope_theta": config.rope_base,
+        "max_position_embeddings": getattr(target.model.config, "max_position_embeddings", None),
+        "attention_bias": False,
+        "tie_word_embeddings": False,
+        "torch_dtype": str(target.dtype).removeprefix("torch."),
+        "vocab_size": config.vocabulary,
+        "draft_vocab_size": config.draft_vocabulary,
+        "target_hidden_size": config.target_hidden,
+        # layers behind which the stream is read, one less than those that it enters
+        "eagle_config": {"eagle_aux_hidden_state_layer_ids": [layer - 1 for layer in config.capture or ()]},
+    }
+    return {**document, "norm_before_residual": True} if config.norm_before_residual else document
