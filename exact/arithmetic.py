@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
+from math import gcd, inf
 from numbers import Rational
 from typing import Any
 
@@ -18,33 +20,84 @@ from rheo_core.laws import Row
 
 
 class Plain(Fraction):
-    """A `Fraction` whose comparison, product and sum with fractions and ints take the short way."""
+    """A `Fraction` whose comparison, product and sum with its own kind take the short way.
 
-    __slots__ = ()
+    `near` is the value rounded to a float. Rounding never turns an order round, so two values whose floats differ are
+    compared by those, and only the others exactly.
+    """
 
-    def __lt__(self, other: Any) -> bool:
-        """Cross-multiplied."""
-        if type(other) in QUICK:
-            return bool(self.numerator * other.denominator < other.numerator * self.denominator)
-        return super().__lt__(other)
+    __slots__ = ("near",)
+    _numerator: int
+    _denominator: int
+    near: float
+
+    @classmethod
+    def reduced(cls, numerator: int, denominator: int) -> Plain:
+        """A quotient already in lowest terms, its denominator positive."""
+        number = object.__new__(cls)
+        number._numerator = numerator
+        number._denominator = denominator
+        return number
+
+    def __lt__(self, other: Any) -> Any:
+        """By the floats; where they are equal, cross-multiplied."""
+        try:
+            a, b = self.near, other.near
+        except AttributeError:
+            if type(other) is not Plain:
+                return super().__lt__(other)
+            a, b = self._rounded(), other._rounded()
+        if a != b:
+            return a < b
+        return self._numerator * other._denominator < other._numerator * self._denominator
+
+    def _rounded(self) -> float:
+        try:
+            self.near = self._numerator / self._denominator  # of ints, hence correctly rounded
+        except OverflowError:
+            self.near = inf if self._numerator > 0 else -inf
+        return self.near
+
+    def __eq__(self, other: object) -> bool:
+        """Both in lowest terms."""
+        if type(other) is Plain:
+            return self._numerator == other._numerator and self._denominator == other._denominator
+        return super().__eq__(other)
+
+    __hash__ = Fraction.__hash__
+
+    def __neg__(self) -> Plain:
+        """The negative, of this class."""
+        return self.reduced(-self._numerator, self._denominator)
 
     def __mul__(self, other: Any) -> Any:
         """The product, of this class."""
-        if type(other) in QUICK:
-            return Plain(self.numerator * other.numerator, self.denominator * other.denominator)
-        return super().__mul__(other)
+        if type(other) is not Plain:
+            return _plain(super().__mul__(other))
+        return _product(self._numerator, self._denominator, other._numerator, other._denominator)
 
     def __add__(self, other: Any) -> Any:
         """The sum, of this class."""
-        if type(other) in QUICK:
-            a, b = self.denominator, other.denominator
-            return Plain(self.numerator * b + other.numerator * a, a * b)
-        return super().__add__(other)
+        if type(other) is not Plain:
+            return _plain(super().__add__(other))
+        a, b = self._denominator, other._denominator
+        numerator, denominator = self._numerator * b + other._numerator * a, a * b
+        common = gcd(numerator, denominator)
+        return self.reduced(numerator // common, denominator // common)
 
     __rmul__, __radd__ = __mul__, __add__
 
 
-QUICK = frozenset({Plain, Fraction, int})
+@lru_cache(maxsize=4096)  # the path scores of a tree meet again in every replay
+def _product(a: int, b: int, c: int, d: int) -> Plain:
+    """a/b * c/d."""
+    across, back = gcd(a, d), gcd(c, b)
+    return Plain.reduced((a // across) * (c // back), (b // back) * (d // across))
+
+
+def _plain(value: Any) -> Any:
+    return Plain(value) if type(value) is Fraction else value
+
 
 Fast: Any
 try:

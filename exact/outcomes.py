@@ -110,6 +110,11 @@ class Walk:
             self.path.pop()
         return False
 
+    def behind(self) -> Any:
+        """Exact mass of the runs before the current path."""
+        taken = (sum(weight for _, weight in branch.options[: branch.taken]) for branch in self.path)
+        return sum((mass * share for mass, share in zip(self._weights, taken, strict=False)), ZERO)
+
     def describe(self) -> str:
         """The choices of this run, one after another."""
         steps = (branch for branch in self.path[: self._depth])
@@ -152,11 +157,9 @@ def outcomes(program: Callable[[Chooser], Any], *, limit: int | None = None) -> 
     """(result, exact weight) of every run of `program(chooser)`, one by one; equal results are not merged."""
     walk = Walk()
     chooser = ExhaustiveChooser(walk)
-    covered: Any = ZERO
     for count, (result, weight) in enumerate(walk.runs(lambda: program(chooser))):
         if limit is not None and count == limit:
-            raise TooManyOutcomes(limit, fraction(covered))
-        covered += weight
+            raise TooManyOutcomes(limit, fraction(walk.behind()))
         yield result, weight
 
 
