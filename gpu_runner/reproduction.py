@@ -30,6 +30,7 @@ from gpu_runner.experiments import (
     tasks,
 )
 from gpu_runner.layouts import Paper
+from gpu_runner.paper import paper_values
 from gpu_runner.question_sets import SetQuestion, load_set
 from gpu_runner.results import Entry, Walk, entries
 from gpu_runner.rules import AUTOREGRESSIVE
@@ -222,7 +223,8 @@ def read_report(folder: Path, name: str) -> Report:
     walks = [walk_of(task, line) for task, line in kept if task.what == SAME_CONTEXTS]
     experiment = arguments.made()
     found = entries(experiment, list(arguments.asked), answers, walks)
-    return Report(arguments, held.sources, experiment, tuple(found), None, len(kept), len(every))
+    paper = paper_values(name, arguments.target, arguments.draft)
+    return Report(arguments, held.sources, experiment, tuple(found), paper, len(kept), len(every))
 
 
 def answer_of(line: Line) -> Answer:
