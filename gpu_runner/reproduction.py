@@ -15,10 +15,12 @@ from typing import Any
 
 from gpu_runner.bench import Answer, Setting, answer, engine_of
 from gpu_runner.contexts import SharedAnswer, same_contexts
+from gpu_runner.draws import check_seed
 from gpu_runner.engine import Engine
 from gpu_runner.experiments import (
     BOTH,
     OWN,
+    PAPER,
     SAME,
     SAME_CONTEXTS,
     Base,
@@ -33,6 +35,7 @@ from gpu_runner.layouts import Paper
 from gpu_runner.paper import paper_values
 from gpu_runner.question_sets import SetQuestion, load_set
 from gpu_runner.results import Entry, Walk, entries
+from gpu_runner.rows import check_support
 from gpu_runner.rules import AUTOREGRESSIVE
 from gpu_runner.run_folder import WHOLE, Line, Shard, read
 from rheo_core import InvalidInput, TreeShape
@@ -71,6 +74,8 @@ class Arguments:
         for name in ("length", "seeds"):
             if getattr(self, name) < 1:
                 raise InvalidInput(name, getattr(self, name), "an int of at least 1")
+        check_seed(self.seed)
+        check_support(self.support or None)
         if self.on not in (OWN, SAME, BOTH):
             raise InvalidInput("on", self.on, f"{OWN}, {SAME} or {BOTH}")
         if self.fault is not None and self.on != OWN:
@@ -85,6 +90,12 @@ class Arguments:
             odd = sorted(document.keys() ^ names)[0]
             raise InvalidInput("arguments", odd, f"the fields {', '.join(sorted(names))}")
         return cls(**document)
+
+    @property
+    def as_in_the_paper(self) -> bool:
+        """Whether the setting is the paper's, so that its values may stand beside ours."""
+        base = Base(TreeShape(self.width, self.depth, self.budget), self.temperature, self.support or None)
+        return base == PAPER and self.fault is None
 
     def document(self) -> Line:
         """JSON-ready."""
@@ -223,7 +234,7 @@ def read_report(folder: Path, name: str) -> Report:
     walks = [walk_of(task, line) for task, line in kept if task.what == SAME_CONTEXTS]
     experiment = arguments.made()
     found = entries(experiment, list(arguments.asked), answers, walks)
-    paper = paper_values(name, arguments.target, arguments.draft)
+    paper = paper_values(name, arguments.target, arguments.draft) if arguments.as_in_the_paper else None
     return Report(arguments, held.sources, experiment, tuple(found), paper, len(kept), len(every))
 
 

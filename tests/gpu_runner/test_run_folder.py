@@ -1,14 +1,15 @@
 """A folder of results: nothing lost but a torn last line, nothing mixed, several processes side by side."""
 
 import json
+from typing import Any
 
 import pytest
 
 from gpu_runner.run_folder import RunFolder, Shard, read
 from rheo_core import InvalidInput
 
-ARGUMENTS = {"experiment": "table2", "seeds": 2, "asked": {"a": [1, "x"]}}
-LINES = [{"n": 0, "text": "ä\u2028"}, {"n": 1, "values": [0.1, 1e-300]}, {"n": 2}]
+ARGUMENTS: dict[str, Any] = {"experiment": "table2", "seeds": 2, "asked": {"a": [1, "x"]}}
+LINES: list[dict[str, Any]] = [{"n": 0, "text": "ä\u2028"}, {"n": 1, "values": [0.1, 1e-300]}, {"n": 2}]
 
 
 def filled(path, lines=LINES, shard=None, arguments=ARGUMENTS):
