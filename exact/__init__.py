@@ -4,6 +4,8 @@
 matplotlib) is imported only when it is asked for.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from exact.certificate import Certificate
 from exact.certifying import Study, certify
 from exact.counterexample import Counterexample
@@ -12,7 +14,9 @@ from exact.drawing import draw_classes, draw_tree
 from exact.hunting import hunt
 from exact.interception import torch_law
 from exact.outcomes import EnumerationError, NotReproducible, TooManyOutcomes, UnhashableResult, law
-from exact.testing import assert_lossless
+
+if TYPE_CHECKING:
+    from exact.testing import assert_lossless
 
 __all__ = [
     "Certificate",
@@ -31,3 +35,12 @@ __all__ = [
     "target_law",
     "torch_law",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`assert_lossless`, whose Hypothesis takes a quarter of a second to load."""
+    if name == "assert_lossless":
+        from exact.testing import assert_lossless
+
+        return assert_lossless
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -125,14 +125,12 @@ def product_of(tree: Tree, drafter: Drafter, prefix: Prefix) -> Any:
 
 def most_probable(kept: list[int], weights: ArrayLike) -> int:
     """The position of the largest weight among `kept`."""
-    row = np.asarray(weights)
-    return max(kept, key=lambda position: row[position])
+    return max(kept, key=np.asarray(weights).tolist().__getitem__)
 
 
 def least_probable(kept: list[int], weights: ArrayLike) -> int:
     """The position of the smallest weight among `kept`."""
-    row = np.asarray(weights)
-    return min(kept, key=lambda position: row[position])
+    return min(kept, key=np.asarray(weights).tolist().__getitem__)
 
 
 FILLINGS: tuple[Filling, ...] = (most_probable, least_probable)
@@ -153,7 +151,8 @@ class ClassChooser:
         """The class's own draw, or a filling."""
         if at in self.drawn:
             return self.drawn[at]
-        return self.filling([i for i, weight in enumerate(np.asarray(weights)) if weight], weights)
+        row = np.asarray(weights)
+        return self.filling(np.flatnonzero(row).tolist(), row)
 
 
 def first_moved(

@@ -145,12 +145,12 @@ class ExhaustiveChooser:
     def index(self, weights: ArrayLike, at: Hashable | None = None) -> int:
         """Branch into every position of positive weight."""
         asked = tuple(weights.tolist() if isinstance(weights, np.ndarray) else weights)  # type: ignore[arg-type]
+        return self.walk.branch(("index", asked), lambda: _exact_weights(weights, asked), at)
 
-        def exact_weights() -> Sequence[Any]:
-            check_weights(weights)
-            return [exact(weight) for weight in asked]  # not NumPy's row of them: it would round ints beside floats
 
-        return self.walk.branch(("index", asked), exact_weights, at)
+def _exact_weights(weights: ArrayLike, asked: tuple[Any, ...]) -> list[Any]:
+    check_weights(weights)
+    return [exact(weight) for weight in asked]  # not NumPy's row of them: it would round ints beside floats
 
 
 def outcomes(program: Callable[[Chooser], Any], *, limit: int | None = None) -> Iterator[tuple[Any, Any]]:
