@@ -7,7 +7,7 @@ import sys
 import typer
 
 from exact.commands import options
-from gpu_runner.commands import bench, certify, rows, tree
+from gpu_runner.commands import bench, certify, reproduce, rows, train, tree
 
 app = typer.Typer(
     name="gpu_runner",
@@ -18,7 +18,9 @@ app = typer.Typer(
 
 app.command("bench")(bench.command)
 app.command("certify")(certify.command)
+app.command("reproduce")(reproduce.command)
 app.command("rows")(rows.command)
+app.command("train")(train.command)
 app.command("tree")(tree.command)
 
 
