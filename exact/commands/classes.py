@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from rich.tree import Tree as Drawing
 
@@ -12,9 +13,10 @@ from exact.commands import options
 from exact.cycle_law import exact_pair
 from exact.document import number
 from exact.drawing import class_section, draw_sections, save_figure
-from exact.plugins import label, load_method, with_lead
+from exact.executors import in_order
+from exact.plugins import label, load_method, own_errors, with_lead
 from exact.rows_file import Rows
-from rheo_core import DEFAULT_SUPPORT, InvalidInput, Pair, Tree, TreeMethod, TreeShape
+from rheo_core import DEFAULT_SUPPORT, InvalidInput, Method, Pair, Tree, TreeMethod, TreeShape
 from rheo_core.tree import ROOT
 
 KINDS = ("", " Y", " fill")
@@ -30,6 +32,8 @@ def command(
     lead: options.Lead = None,
     temperature: options.Temperature = 1,
     support: options.Support = DEFAULT_SUPPORT,
+    workers: options.Workers = None,
+    dask: options.Dask = None,
     as_json: options.AsJson = False,
     save: options.Save = None,
     plot: options.Plot = None,
@@ -41,13 +45,12 @@ def command(
     shape = options.shape_of(width, depth, budget)
     rules = [with_lead(load_method(name), lead) for name in [*(names or []), *(method or [])] or ["rheo"]]
     files = options.rows_of(rows, temperature, support)
-    most = 24 if len(files) * len(rules) == 1 else 6
+    jobs = [(tree_method(rule), each) for each in files for rule in rules]
+    most = 24 if len(jobs) == 1 else 6
     entries, sections = [], []
-    for each in files:
-        for rule in rules:
-            if not isinstance(rule, TreeMethod):
-                raise InvalidInput("method", rule.name, "a tree method: only those have classes of trees")
-            found = classes_of(rule, each, shape)
+    with options.opened(workers, dask) as executor:
+        listed = in_order(partial(_classes, jobs, shape), range(len(jobs)), executor)
+        for (rule, each), found in zip(jobs, listed, strict=True):
             entries.append(_entry(label(rule), each.name, found))
             if not as_json:
                 _print(f"{label(rule)} on {each.name}: {len(found)} classes", found)
@@ -57,6 +60,19 @@ def command(
         save_figure(draw_sections(sections), plot)
     options.deliver({"command": "classes", "results": entries}, as_json, save)
     return 0
+
+
+def tree_method(rule: Method) -> TreeMethod:
+    """The rule itself; raises where it is none that drafts trees."""
+    if not isinstance(rule, TreeMethod):
+        raise InvalidInput("method", rule.name, "a tree method: only those have classes of trees")
+    return rule
+
+
+def _classes(jobs: Sequence[tuple[TreeMethod, Rows]], shape: TreeShape, which: int) -> list[TreeClass]:
+    rule, rows = jobs[which]
+    with own_errors(rule):
+        return classes_of(rule, rows, shape)
 
 
 def classes_of(rule: TreeMethod, rows: Rows, shape: TreeShape) -> list[TreeClass]:

@@ -6,12 +6,15 @@ could accept from the same drafts. A label that exact arithmetic contradicts is 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich import box
-from rich.progress import Progress
+from rich.progress import track
 from rich.table import Table
 
 from exact.acceptance import OneLayer, one_layer
@@ -20,10 +23,16 @@ from exact.catalogue.witnesses import witnesses
 from exact.certificate import Certificate
 from exact.certifying import Study, certify
 from exact.commands import options
-from exact.commands.certify import verdict
+from exact.commands.certify import Job, jobs_on, verdict
+from exact.counterexample import Counterexample
 from exact.document import number
+from exact.journal import Journal, resumed
 from exact.plugins import label, load_method, own_errors, with_lead
+from exact.rows_file import Rows
 from rheo_core import DEFAULT_SUPPORT, Method, TreeMethod, TreeShape
+
+KINDS = (Certificate, Counterexample, OneLayer, TreeShape)
+"""What the journal holds."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +60,9 @@ def command(
     lead: options.Lead = None,
     temperature: options.Temperature = 1,
     support: options.Support = DEFAULT_SUPPORT,
+    workers: options.Workers = None,
+    dask: options.Dask = None,
+    resume: options.Resume = None,
     as_json: options.AsJson = False,
     save: options.Save = None,
     plot: options.Plot = None,
@@ -61,21 +73,28 @@ def command(
     show it.
     """
     shape = options.shape_of(width, depth, budget)
-    chosen = [load_method(name) for name in [*(names or []), *(method or [])]] or list(methods.values())
+    specs = [*(names or []), *(method or [])]
+    chosen = [load_method(name) for name in specs] or list(methods.values())
     rules = [
         with_lead(rule, lead) if isinstance(rule, TreeMethod) and rule.lead is not None else rule for rule in chosen
     ]
     files = options.rows_of(rows, temperature, support)
-    entries: list[Entry] = []
-    with Progress(console=options.err, transient=True, disable=as_json or not options.err.is_terminal) as progress:
-        task = progress.add_task("comparing", total=len(files) * len(rules))
-        for each in files:
-            study = Study(each.target, each.draft, each.ids)
-            for rule in rules:
-                progress.update(task, description=f"{label(rule)} on {each.name}")
-                entries.append(compare(rule, each.name, study, shape))
-                progress.advance(task)
-    refuted = {rule.name: certify_witness(rule.name) for rule in chosen if rule.name in witnesses}
+    wrong = [rule.name for rule in chosen if rule.name in witnesses]
+    journal = Journal(resume, options.fingerprint(specs, "compare", shape, lead, files), KINDS)
+    with options.opened(workers, dask) as executor:
+        found = compare(rules, files, shape, executor=executor, journal=journal)
+        entries = list(
+            track(
+                found,
+                "comparing",
+                len(files) * len(rules),
+                console=options.err,
+                transient=True,
+                disable=as_json or not options.err.is_terminal,
+            )
+        )
+        jobs = {f"witness against {name}": name for name in wrong}
+        refuted = dict(zip(wrong, resumed(certify_witness, jobs, executor, journal), strict=True))
     if not as_json:
         report(entries, shape)
         report_labels(entries, refuted)
@@ -87,11 +106,38 @@ def command(
     return options.LOSSLESS if good else options.LOSSY
 
 
-def compare(rule: Method, name: str, study: Study, shape: TreeShape) -> Entry:
-    """Certify one method and measure one layer of it."""
-    with own_errors(rule):
-        certificate = study.certify(rule, shape, second=False)
-        return Entry(rule, name, certificate, one_layer(rule, study.given, min(shape.width, shape.budget)))
+def compare(
+    rules: Sequence[Method],
+    files: Sequence[Rows],
+    shape: TreeShape,
+    *,
+    executor: Executor | None = None,
+    journal: Journal | None = None,
+) -> Iterator[Entry]:
+    """Every method on every file, file by file; those that share their draft trees are one job."""
+    jobs = [job for file in files for job in jobs_on(file, list(rules), shape)]
+    keys = {f"{which}: {job}": which for which, job in enumerate(jobs)}
+    measured = resumed(partial(_measure, jobs), keys, executor, journal)
+    for file in files:
+        entries: dict[int, Entry] = {}
+        while len(entries) < len(rules):
+            for place, certificate, layer in next(measured):
+                entries[place] = Entry(rules[place], file.name, certificate, layer)
+        yield from (entries[place] for place in range(len(rules)))
+
+
+def _measure(jobs: Sequence[Job], which: int) -> tuple[tuple[int, Certificate, OneLayer], ...]:
+    """Certify the methods of a job and measure one layer of each."""
+    job = jobs[which]
+    assert job.rows is not None
+    study = Study(job.rows.target, job.rows.draft, job.rows.ids)
+    results = []
+    for place, rule in job.methods:
+        with own_errors(rule):
+            certificate = study.certify(rule, job.shape, second=False)
+            layer = one_layer(rule, study.given, min(job.shape.width, job.shape.budget))
+        results.append((place, certificate, layer))
+    return tuple(results)
 
 
 def certify_witness(name: str) -> Certificate:

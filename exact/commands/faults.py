@@ -5,6 +5,8 @@ A fault that is certified, or a false alarm that is refuted, is a bug in the cer
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any
@@ -18,6 +20,7 @@ from exact.acceptance import one_layer
 from exact.certificate import Certificate
 from exact.commands import options
 from exact.document import key, number
+from exact.executors import in_order
 from exact.faults import Case, cases
 from rheo_core import InvalidInput, Pair
 
@@ -57,7 +60,13 @@ class Outcome:
         return self.certificate.acceptance_by_depth[1]
 
 
-def command(names: Names = None, as_json: options.AsJson = False, save: options.Save = None) -> int:
+def command(
+    names: Names = None,
+    workers: options.Workers = None,
+    dask: options.Dask = None,
+    as_json: options.AsJson = False,
+    save: options.Save = None,
+) -> int:
     """Run known faults as exact cases: each refuted with the law it has, each false alarm certified.
 
     Exit code: 0 iff every verdict, law and acceptance is the one on the label.
@@ -67,19 +76,37 @@ def command(names: Names = None, as_json: options.AsJson = False, save: options.
             raise InvalidInput("case", name, f"one of {', '.join(cases)}")
     chosen = [cases[name] for name in names or cases]
     show = not as_json and options.err.is_terminal
-    outcomes = [run(case) for case in track(chosen, console=options.err, transient=True, disable=not show)]
+    with options.opened(workers, dask) as executor:
+        found = run_all(chosen, executor)
+        outcomes = list(
+            track(found, total=len(chosen), console=options.err, transient=True, disable=not show),
+        )
     if not as_json:
         report(outcomes)
     options.deliver({"command": "faults", "results": [entry(each) for each in outcomes]}, as_json, save)
     return options.LOSSLESS if not any(each.problems for each in outcomes) else options.LOSSY
 
 
+def run_all(chosen: Sequence[Case], executor: Executor | None = None) -> Iterator[Outcome]:
+    """Every case, in order; cases of the published list travel by their keys."""
+    known = [case.key if cases.get(case.key) is case else case for case in chosen]
+    for case, found in zip(chosen, in_order(_measure, known, executor), strict=True):
+        yield Outcome(case, *found)
+
+
 def run(case: Case) -> Outcome:
-    """The law of the case and its certificate."""
+    """One case."""
+    return Outcome(case, *_measure(case))
+
+
+def _measure(case: Case | str) -> tuple[dict[tuple[int, ...], Fraction], Fraction, Certificate, Fraction]:
+    """The law of the case, its total variation, its certificate and what it loses."""
+    if isinstance(case, str):
+        case = cases[case]
     first = case.certificate(case.length)
     layer = one_layer(case.method, Pair(case.target, case.draft, case.ids), min(case.shape.width, case.shape.budget))
     loses = max(layer.gap or Fraction(0), Fraction(0)) if case.lossless else Fraction(0)
-    return Outcome(case, first.law(), first.total_variation, case.certificate(), loses)
+    return first.law(), first.total_variation, case.certificate(), loses
 
 
 def report(outcomes: list[Outcome]) -> None:
