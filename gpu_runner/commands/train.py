@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -13,19 +14,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from exact.commands import options as shared
 from gpu_runner.commands import options
+from gpu_runner.commands.progress import Course
 from rheo_core import InvalidInput
 
 if TYPE_CHECKING:
     from gpu_runner.drafts.checkpoint import Checkpoint
     from gpu_runner.models import CausalModel
     from gpu_runner.training.documents import Corpus, Document
-    from gpu_runner.training.loop import Training, Update
+    from gpu_runner.training.loop import Training
     from gpu_runner.training.objective import Judged
+    from gpu_runner.training.text import Line
 
 DRAFT_VOCABULARY = 32_000
 
@@ -47,6 +49,12 @@ def command(
     ] = 0,
     answer_length: Annotated[int, typer.Option("--answer-length", help="Tokens of a sampled answer at most.")] = 256,
     at_once: Annotated[int, typer.Option("--at-once", help="Answers sampled side by side.")] = 8,
+    documents: Annotated[
+        Path | None,
+        typer.Option(
+            "--documents", help="Where tokens are kept to be used again; documents.jsonl in --out.", show_default=False
+        ),
+    ] = None,
     init: Annotated[
         Path | None, typer.Option("--init", help="Start from this head, not from a new one.", show_default=False)
     ] = None,
@@ -99,26 +107,27 @@ def command(
     check(out, init, evaluate, resume, generate, answer_length, at_once, every, threads)
     find_dtype(dtype)
     lines = read_text(text, answers=not generate)
-    if out is not None and not evaluate:
+    if out is not None:
         folder.open_folder(out, resume)
     if threads:
         torch.set_num_threads(threads)
     model = load_target(target, find_device(device), dtype)
-    documents = prepare(model, text, lines, out, generate, answer_length, at_once, seed, plain, as_json)
-    corpus = corpus_of(documents, length, 1.0 if evaluate else held_out, seed)
+    kept = out / folder.DOCUMENTS if out is not None and documents is None else documents
+    used = prepare(model, text, lines, kept, generate, answer_length, at_once, seed, plain, as_json)
+    corpus = corpus_of(used, length, 1.0 if evaluate else held_out, seed)
     checkpoint = start(model, corpus, init, draft_vocabulary, rope_base, seed)
     training = Training(model, checkpoint, corpus, settings, str(init if evaluate else out))
     made_from = {
         **asdict(settings), "target": model.name, "dtype": dtype, "init": None if init is None else str(init),
         "draft_vocabulary": checkpoint.config.draft_vocabulary, "rope_base": checkpoint.config.rope_base,
-        "documents": fingerprint(documents), "held_out": held_out,
+        "documents": fingerprint(used), "held_out": held_out,
     }  # fmt: skip
     arguments = {"text": str(text), "text_sha256": sha256(text), "generate": generate, "answer_length": answer_length}
     source = provenance(model, training.draft, training=made_from, **arguments)
     document: dict[str, Any] = {"command": "train", "provenance": source}
-    if evaluate or out is None:
-        judged = training.judged()
+    if out is None:
         tell(describe(corpus, None), as_json)
+        judged = training.judged()
     else:
         if resume and folder.resume(out, training, made_from):
             tell(f"resumed after {training.done} of {len(training.plan)} updates", as_json)
@@ -134,7 +143,7 @@ def command(
             style="dim",
             highlight=False,
         )
-        if out is not None and not evaluate:
+        if out is not None:
             shared.out.print(f"head written to {out}", highlight=False, soft_wrap=True)
     document["held_out"] = {"acceptance": judged.acceptance, "loss": judged.loss, "predictions": judged.counts}
     shared.deliver(document, as_json, save)
@@ -149,37 +158,36 @@ def check(out: Path | None, init: Path | None, evaluate: bool, resume: bool, *co
             raise InvalidInput(name, value, f"an int of at least {least}")
     if evaluate and init is None:
         raise InvalidInput("evaluate", "no head", "--init FOLDER, the head to judge")
-    if evaluate and resume:
-        raise InvalidInput("resume", "--evaluate", "one of them: nothing is trained that could be resumed")
+    if evaluate and (out is not None or resume):
+        raise InvalidInput("evaluate", "--out or --resume beside it", "none of them: nothing is trained")
     if not evaluate and out is None:
         raise InvalidInput("out", None, "--out FOLDER for the head, or --evaluate")
 
 
 def prepare(
-    target: CausalModel, text: Path, lines: Any, out: Path | None,
+    target: CausalModel, text: Path, lines: Sequence[Line], kept: Path | None,
     generate: int, answer_length: int, at_once: int, seed: int, plain: bool, quiet: bool,
 ) -> list[Document]:  # fmt: skip
-    """The documents, from the folder's file as far as they are there."""
+    """The documents, from the file where they are kept as far as they are there."""
     from gpu_runner.training.documents import DocumentFile, documents_of, sha256
-    from gpu_runner.training.folder import DOCUMENTS
     from gpu_runner.training.sampling import sampled
 
     made_from: dict[str, Any] = {"target": target.name, "text": sha256(text), "plain": plain}
     if generate:
         made_from |= {"sampled with seed": seed, "answer length": answer_length, "dtype": str(target.dtype)}
-    file = DocumentFile(None if out is None else out / DOCUMENTS, made_from)
+    file = DocumentFile(kept, made_from)
     count = generate or len(lines)
-    held = len(file.groups)
+    held = min(len(file.groups), count)
     if generate:
-        tell(f"{count} answers of at most {answer_length} tokens, {min(held, count)} there already", quiet)
-        groups = sampled(target, lines, held, count, answer_length, seed, at_once, plain)
+        tell(f"{count} answers of at most {answer_length} tokens, {held} there already", quiet)
+        made = sampled(target, lines, held, count, answer_length, seed, at_once, plain)
     else:
-        groups = (documents_of(line, target, plain) for line in lines[held:])
-    with _progress(quiet) as bar:
-        task = bar.add_task("answers" if generate else "lines", total=count, completed=min(held, count))
-        for group in groups:
-            file.add(group)
-            bar.update(task, advance=1)
+        at_once, made = 1, ([documents_of(line, target, plain)] for line in lines[held:])
+    with Course(math.ceil((count - held) / at_once), quiet=quiet) as course:
+        for groups in made:
+            for group in groups:
+                file.add(group)
+            course.advance("sampling" if generate else "reading")
     return file.documents(count)
 
 
@@ -207,25 +215,27 @@ def run(out: Path, training: Training, every: int, keep: Any, quiet: bool) -> Ju
     """All updates that are left, with checkpoints; Ctrl-C ends after the update under way, a second one at once."""
     from gpu_runner.training.folder import log
 
-    judged = training.judged()
-    if not training.done:
-        log(out, {"update": 0, "held_out": {"acceptance": judged.acceptance, "loss": judged.loss}})
-    with _asked_to_stop() as stop, _progress(quiet) as bar:
-        task = bar.add_task(_words(None, judged), total=len(training.plan), completed=training.done)
-        while training.done < len(training.plan):
-            update = training.update()
-            due = update.number % every == 0 or update.number == len(training.plan)
-            log(out, {"update": update.number, **{k: v for k, v in asdict(update).items() if k != "number"}})
-            if due and not stop.is_set():
-                judged = training.judged()
-                log(out, {"update": update.number, "held_out": {"acceptance": judged.acceptance, "loss": judged.loss}})
-            if due or stop.is_set():
-                keep()
-            if stop.is_set():
-                tell(f"stopped after {training.done} of {len(training.plan)} updates; go on with --resume", quiet)
-                raise KeyboardInterrupt
-            bar.update(task, completed=training.done, description=_words(update, judged))
-    keep()
+    def judge() -> Judged:
+        found = training.judged()
+        log(out, {"update": training.done, "held_out": {"acceptance": found.acceptance, "loss": found.loss}})
+        tell(f"{training.done}/{len(training.plan)} updates: held out {_acceptance(found)}", quiet)
+        return found
+
+    with _asked_to_stop() as stop:
+        judged = training.judged() if training.done else judge()
+        with Course(len(training.plan), training.done, quiet) as course:
+            while training.done < len(training.plan):
+                update = training.update()
+                due = update.number % every == 0 or update.number == len(training.plan)
+                log(out, {"update": update.number, **{k: v for k, v in asdict(update).items() if k != "number"}})
+                if due and not stop.is_set():
+                    judged = judge()
+                if due or stop.is_set():
+                    keep()
+                if stop.is_set():
+                    tell(f"stopped after {training.done} of {len(training.plan)} updates; --resume goes on", quiet)
+                    raise KeyboardInterrupt
+                course.advance(f"loss {update.first:.3f}, held out {_acceptance(judged)}")
     return judged
 
 
@@ -289,11 +299,5 @@ def tell(words: str, quiet: bool) -> None:
         shared.err.print(words, highlight=False, soft_wrap=True)
 
 
-def _words(update: Update | None, judged: Judged) -> str:
-    loss = "" if update is None else f"loss {update.first:.3f}, "
-    return loss + "held out " + " ".join("-" if each is None else f"{each:.3f}" for each in judged.acceptance)
-
-
-def _progress(quiet: bool) -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=shared.err, transient=True, disable=quiet or not shared.err.is_terminal)
+def _acceptance(judged: Judged) -> str:
+    return " ".join("-" if each is None else f"{each:.3f}" for each in judged.acceptance)

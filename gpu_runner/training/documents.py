@@ -81,9 +81,14 @@ class DocumentFile:
         return [document for group in self.groups[:groups] for document in group]
 
     def _append(self, value: Any) -> None:
-        if self.path is not None:
+        if self.path is None:
+            return
+        try:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(value) + "\n")
+        except OSError as error:
+            expected = f"a file that can be written ({error.strerror})"
+            raise InvalidInput("documents", str(self.path), expected) from None
 
     def _check(self, line: str, header: Mapping[str, Any]) -> None:
         try:
@@ -93,7 +98,9 @@ class DocumentFile:
         found = found if isinstance(found, dict) else {}
         for name, value in header.items():
             if found.get(name) != value:
-                raise InvalidInput(f"{self.path}: {name}", found.get(name), f"{value} (or choose another --out)")
+                raise InvalidInput(
+                    f"{self.path}: {name}", found.get(name), f"{value} (or keep them elsewhere: --documents)"
+                )
 
     def _group(self, line: str, number: int) -> list[Document]:
         try:
@@ -104,9 +111,12 @@ class DocumentFile:
 
 def _whole_lines(path: Path) -> list[str]:
     """The lines of a file, from which a last one without its end is cut off."""
-    whole, end, rest = path.read_bytes().rpartition(b"\n")
-    if rest:
-        path.write_bytes(whole + end)
+    try:
+        whole, end, rest = path.read_bytes().rpartition(b"\n")
+        if rest:
+            path.write_bytes(whole + end)
+    except OSError as error:
+        raise InvalidInput("documents", str(path), f"a file that can be written ({error.strerror})") from None
     return whole.decode().split("\n") if end else []
 
 

@@ -31,6 +31,8 @@ def new_head(target: CausalModel, ids: Tensor | None, seed: int, rope_base: floa
     The last norm and lm_head start as the target's own (its rows at `ids`), the other matrices as small random
     numbers, norms at 1.
     """
+    if rope_base is not None and not rope_base > 0:
+        raise InvalidInput("rope-base", rope_base, "a positive number")
     config = _config(target, target.vocabulary if ids is None else len(ids), rope_base)
     generator = torch.Generator().manual_seed(derived(seed, len("head")))
     tensors: dict[str, Tensor] = {}

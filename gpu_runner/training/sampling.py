@@ -58,8 +58,11 @@ def sampled(
     seed: int,
     at_once: int,
     plain: bool,
-) -> Iterator[list[Document]]:
-    """Answers number `first` to `count` - 1, the lines taken in turn; the documents of each, one a turn of the user."""
+) -> Iterator[list[list[Document]]]:
+    """Answers number `first` to `count` - 1, the lines taken in turn; the documents of each, one a turn of the user.
+
+    They come `at_once` together, as they are sampled.
+    """
     stops = end_ids(target)
     for begin in range(first, count, at_once):
         numbers = range(begin, min(begin + at_once, count))
@@ -76,4 +79,4 @@ def sampled(
             for i, prompt, answer in zip(going, prompts, sample(target, prompts, length, seeds, stops), strict=True):
                 groups[i].append(Document((*prompt, *answer), len(prompt), asked[i].number))
                 histories[i].append({"role": "assistant", "content": text_of(target, answer)})
-        yield from groups
+        yield groups
