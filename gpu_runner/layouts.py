@@ -34,6 +34,7 @@ COMMON = (
     "given trees: expected given each cycle's tree, all methods on the same contexts",
     "to top-k: paired within questions, ± half the 95 % interval; the average weighs the sets alike",
 )
+ROUNDING = 1e-5
 SPEED = "speed-up: mean of the questions' ratios to autoregressive; time with the prefill, same counting on both sides"
 
 
@@ -72,7 +73,16 @@ def heading(arguments: Arguments, sources: Sequence[Mapping[str, Any]]) -> list[
 def notes(experiment: Experiment, found: Sequence[Entry]) -> list[str]:
     """What the columns mean."""
     said = [NOTES[experiment.count], *COMMON]
-    return [*said, SPEED] if any(entry.speed_up for entry in found) else said
+    if any(entry.speed_up for entry in found):
+        said.append(SPEED)
+    surplus = [e.surplus for e in found if e.question_set is not None and e.surplus and not math.isnan(e.surplus.low)]
+    if surplus:
+        inside = sum(each.low - ROUNDING <= 0 <= each.high + ROUNDING for each in surplus)
+        said.append(
+            f"counted minus expected tokens of the own cycles: {inside} of {len(surplus)} means within 95 % of 0 "
+            f"(farthest: {max((each.mean for each in surplus), key=abs):+.3f})"
+        )
+    return said
 
 
 def title_of(question_set: str | None) -> str:

@@ -174,7 +174,7 @@ def remaining(tasks: Sequence[Task], lines: Sequence[Line]) -> list[Task]:
 
 
 def expected_seconds(each: Mapping[str, float], todo: Sequence[Task], asked: Questions) -> float:
-    """How long tasks take at most, from the seconds of one turn by each method; shared contexts cost all of them."""
+    """How long tasks take, from the seconds of one whole turn by each method; shared contexts cost all of them."""
     turns = {(name, question.id): len(question.turns) for name, found in asked.items() for question in found}
     drafting = sum(seconds for label, seconds in each.items() if label != AUTOREGRESSIVE)
     return sum(turns[task.question_set, task.question] * each.get(task.what, drafting) for task in todo)

@@ -19,7 +19,7 @@ from gpu_runner.bench import Answer
 from gpu_runner.contexts import SharedAnswer
 from gpu_runner.experiments import BASELINE, Cell, Experiment
 from gpu_runner.rules import AUTOREGRESSIVE, Rule
-from gpu_runner.summary import CONFIDENCE, Interval, by_question
+from gpu_runner.summary import CONFIDENCE, Interval, by_question, interval
 
 Question = tuple[str, int | str]
 
@@ -46,7 +46,8 @@ class Entry:
     `mean` is tau, or the acceptance rate where the experiment counts accepted tokens: all cycles of the own texts
     pooled; `std` is over the seeds' own means. `given_trees` is the same expected given the trees, on the contexts that
     all methods share. Differences are to top-k, paired within questions. `by_depth[d-1]` = P(at least d drafted tokens
-    accepted), counted and given the trees. Latencies are medians in seconds.
+    accepted), counted and given the trees. `surplus` is what the own cycles emitted beyond what was expected given
+    their trees; it is noise. Latencies are medians in seconds.
     """
 
     cell: str
@@ -60,6 +61,7 @@ class Entry:
     mean: float | None
     std: float | None
     difference: Interval | None
+    surplus: Interval | None
     given_trees: float | None
     given_difference: Interval | None
     by_depth: tuple[float, ...]
@@ -73,7 +75,7 @@ class Entry:
     def document(self) -> dict[str, Any]:
         """JSON-ready; what is not a number is null."""
         found = asdict(self)
-        for name in ("difference", "given_difference", "speed_up"):
+        for name in ("difference", "surplus", "given_difference", "speed_up"):
             if found[name] is not None:
                 found[name] = {key: value if math.isfinite(value) else None for key, value in found[name].items()}
         return found
@@ -199,6 +201,7 @@ def _entry(cell: Cell, rule: Rule, name: str | None, parts: Sequence[_Part]) -> 
         mean=statistics.fmean(means) if len(means) == whole else None,
         std=statistics.stdev(per_seed) if len(per_seed) > 1 else None,
         difference=stratified([part.differences for part in parts]),
+        surplus=_surplus(answers),
         given_trees=statistics.fmean(given) if len(given) == whole else None,
         given_difference=stratified([part.given_differences for part in parts]),
         by_depth=_columns([part.by_depth for part in parts]),
@@ -209,6 +212,12 @@ def _entry(cell: Cell, rule: Rule, name: str | None, parts: Sequence[_Part]) -> 
         verifying=_median([each for answer in answers for each in answer.verifying]),
         coverage=statistics.fmean(coverage) if len(coverage) == whole else None,
     )
+
+
+def _surplus(answers: Sequence[Answer]) -> Interval | None:
+    """Emitted minus expected tokens of the own cycles: each has mean 0 given all before it, so cycles are the units."""
+    pairs = [pair for a in answers if a.expected for pair in zip(a.emitted, a.expected, strict=True)]
+    return interval([emitted - expected for emitted, expected in pairs]) if pairs else None
 
 
 def _columns(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:

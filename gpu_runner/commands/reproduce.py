@@ -166,8 +166,8 @@ def _measure(arguments: Arguments, asked: Questions, folder: RunFolder, device: 
     cell = experiment.cells[-1]
     seconds = expected_seconds(warm_up(perform.setting_of(cell), cell.rules, first), todo, asked)
     if not quiet:
-        size = f"{len(todo)} texts of up to {arguments.length} tokens a turn: about {seconds / 60:.0f} min at most"
-        shared.err.print(size, highlight=False)
+        size = f"{len(todo)} texts of up to {arguments.length} tokens a turn"
+        shared.err.print(f"{size}: about {seconds / 60:.0f} min if none ends early", highlight=False)
     with Course(len(mine), len(mine) - len(todo), quiet) as course:
         for task in todo:
             folder.append(perform(task))
@@ -193,11 +193,13 @@ def deliver(report: Report, as_json: bool, save: Path | None, plot: Path | None)
             shared.out.print(table)
         for note in notes(report.experiment, report.entries):
             shared.out.print(note, style="dim", highlight=False)
+        if not report.entries:
+            shared.out.print("no question yet that every method has answered")
         if report.done < report.total:
             said = f"partial: {report.done} of {report.total} texts; only questions that every method answered count"
             shared.out.print(said, highlight=False)
-    if plot is not None:
+    shared.deliver(report.document(), as_json, save)
+    if plot is not None and report.entries:
         from gpu_runner.plots import sweep_figure
 
         sweep_figure(report, plot)
-    shared.deliver(report.document(), as_json, save)

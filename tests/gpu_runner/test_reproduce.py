@@ -96,6 +96,7 @@ def test_table_2(place, whole, capsys):
     for word in ("GSM8K", "MT-bench", "average", "speed-up", "given trees", "to top-k", "rheo m=1"):
         assert word in text
     assert "partial" not in text
+    assert "of 4 means within 95 %" in text
 
 
 def test_no_answer_goes_on_after_an_end_token(whole):
@@ -190,9 +191,12 @@ def test_table_5_and_the_figures(place, tmp_path, capsys):
     assert [entry["support"] for entry in results[1:]] == [128, 256, 512, 1024, None]
     assert results[-1]["coverage"] == 1
     assert all(entry["drafting"] > 0 for entry in results)
-    code, out, _ = run(capsys, place, "figure3", tmp_path / "3", *few, "--sets", "gsm8k", "--on", "same")
+    plot = tmp_path / "3.png"
+    same = (*few, "--sets", "gsm8k", "--on", "same", "--plot", plot)
+    code, out, _ = run(capsys, place, "figure3", tmp_path / "3", *same)
     assert code == 0
     results = json.loads(out)["results"]
+    assert plot.stat().st_size > 1000
     assert [entry["method"] for entry in results] == ["top-k", *(f"rheo m={m}" for m in range(4))]
     # With m = K there is no sampled slot: top-k's own tree, and Algorithm 1 without one is sequential rejection.
     assert results[4]["given_difference"]["mean"] == pytest.approx(0, abs=1e-6)

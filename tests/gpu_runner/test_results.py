@@ -20,7 +20,7 @@ from gpu_runner.experiments import (
     number_of,
     tasks,
 )
-from gpu_runner.layouts import tables
+from gpu_runner.layouts import notes, tables
 from gpu_runner.results import Walk, entries, stratified
 from gpu_runner.run_folder import Shard
 from rheo_core import InvalidInput, TreeShape
@@ -159,6 +159,22 @@ def test_figures_of_a_set_are_those_computed_directly():
     assert plain.mean == 1
     assert plain.speed_up is plain.given_trees is plain.difference is top_k.difference is None
     assert top_k.given_difference is None
+
+
+def test_what_was_emitted_is_held_against_what_was_expected():
+    experiment = find_experiment("table3")
+    answers, _ = made_up(experiment)
+    rng = np.random.default_rng(2)
+    answers = [replace(a, expected=(a.emitted + rng.normal(size=len(a.emitted))).tolist()) for a in answers]
+    found = entries(experiment, SETS, answers, [])
+    mine = [a for a in answers if (a.rule, a.question_set) == ("top-k", "gsm8k")]
+    direct = np.concatenate([np.array(a.emitted) - np.array(a.expected) for a in mine])
+    close(chosen(found, "top-k", "gsm8k").surplus, student(direct))
+    said = next(note for note in notes(experiment, found) if note.startswith("counted minus expected"))
+    assert " of 6 means within" in said
+    shifted = [replace(a, expected=[x - 3 for x in a.expected]) for a in answers]
+    said = next(note for note in notes(experiment, entries(experiment, SETS, shifted, [])) if "minus" in note)
+    assert " 0 of 6 means within" in said
 
 
 def test_the_average_weighs_sets_alike():
