@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from concurrent.futures import Executor
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,7 +19,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from exact.commands import options
-from exact.executors import processes
+from exact.journal import Journal, subject
 from rheo_core import InvalidInput
 
 if TYPE_CHECKING:
@@ -35,7 +37,9 @@ def command(
     max_vocabulary: MaxVocabulary = 12,
     deep: Deep = False,
     latex: Latex = False,
-    workers: options.Workers = 0,
+    workers: options.Workers = None,
+    dask: options.Dask = None,
+    resume: options.Resume = None,
     as_json: options.AsJson = False,
     save: options.Save = None,
 ) -> int:
@@ -47,7 +51,8 @@ def command(
     if not 2 <= max_vocabulary <= LARGEST:
         raise InvalidInput("max-vocabulary", max_vocabulary, f"an int from 2 to {LARGEST} (each one doubles the time)")
     started = time.perf_counter()
-    found = run(max_vocabulary, deep, workers, show=not as_json)
+    with options.opened(workers, dask, default=0) as executor:
+        found = run(max_vocabulary, deep, executor, resume, show=not as_json)
     seconds = time.perf_counter() - started
     if not as_json:
         report(found, seconds)
@@ -57,18 +62,16 @@ def command(
     return options.LOSSLESS if all(each.as_expected for each in found) else options.LOSSY
 
 
-def run(limit: int, deep: bool, workers: int, show: bool) -> list[Proof]:
+def run(limit: int, deep: bool, executor: Executor | None, resume: Path | None, show: bool) -> list[Proof]:
     """All proofs, with a progress bar on stderr."""
     from exact.proofs.pools import jobs
-    from exact.proofs.suite import prove
+    from exact.proofs.suite import KINDS, prove
 
     found: list[Proof] = []
-    with (
-        processes(workers) as executor,
-        Progress(console=options.err, transient=True, disable=not show or not options.err.is_terminal) as progress,
-    ):
+    journal = Journal(resume, subject("prove", limit), KINDS)
+    with Progress(console=options.err, transient=True, disable=not show or not options.err.is_terminal) as progress:
         task = progress.add_task("proving", total=len(jobs(limit=limit)))
-        for each in prove(limit, deep, executor, tick=lambda: progress.advance(task)):
+        for each in prove(limit, deep, executor, tick=lambda: progress.advance(task), journal=journal):
             progress.update(task, description=escape(each.name))
             found.append(each)
     return found

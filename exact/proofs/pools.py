@@ -20,7 +20,7 @@ from typing import Any
 from sympy import Eq, Ge
 from sympy.core.relational import Relational
 
-from exact.executors import in_order
+from exact.journal import Journal, resumed
 from exact.proofs import enumerated
 from exact.proofs.cells import OPEN_PARTS, Cell, Part, cells
 from exact.proofs.claims import POOL_CLAIMS, Claim
@@ -245,6 +245,7 @@ def prove_pools(
     engine: Engine = "flint",
     executor: Executor | None = None,
     tick: Callable[[], None] = lambda: None,
+    journal: Journal | None = None,
 ) -> list[Proof]:
     """Each claim for all V up to `limit`, all m < V and n > m, all p and q; `tick` is called after each job."""
     started = time.perf_counter()
@@ -257,7 +258,7 @@ def prove_pools(
             ]
     shares = jobs(claims, limit, parts, engine)
     swept = []
-    for found in in_order(Job.run, shares, executor, window=len(shares)):
+    for found in resumed(Job.run, {str(share): share for share in shares}, executor, journal):
         swept.append(found)
         tick()
     outcomes = [sum(each, Outcome()) for each in zip(*reversed(swept), strict=True)]
@@ -276,6 +277,9 @@ class Job:
     engine: Engine
     share: int
     of: int
+
+    def __str__(self) -> str:
+        return f"V = {self.size}, m = {self.m}, share {self.share} of {self.of}"
 
     def run(self) -> list[Outcome]:
         """Decide the claims there."""

@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 
+from exact.journal import Journal, resumed
 from exact.proofs import dominance, every, loop, pools, survival, verifiers
 from exact.proofs.claims import POOL_CLAIMS
 from exact.proofs.growth import prove_growth
-from exact.proofs.proof import Proof
+from exact.proofs.proof import Control, Proof, Witness
 
 GROWTH_SECONDS = 240
+
+KINDS = (Proof, Witness, Control, pools.Outcome)
+"""What the journal holds."""
+
+EVERY_V = "every V: "
+BELOW = "survival below depth 1: "
+
+BEFORE = ("loop", *(EVERY_V + claim.name for claim in POOL_CLAIMS))
+AFTER = ("verifiers", "dominance", "Lemma 4", "survival at depth 1")
+DEEP = (*(BELOW + str(shape) for shape in survival.SHAPES), "growth")
+
+STAGES: Mapping[str, Callable[[], list[Proof]]] = {
+    "loop": loop.prove_loop,
+    "verifiers": verifiers.prove_verifiers,
+    "dominance": dominance.prove_dominance,
+    "Lemma 4": lambda: [survival.prove_lemma_4()],
+    "survival at depth 1": survival.depth_one,
+    "growth": lambda: [prove_growth(3, 2, 2, zeros=False, seconds=GROWTH_SECONDS)],
+}
+"""Proofs that are one job each; those by claim and by shape are named after them."""
 
 
 def prove(
@@ -18,16 +39,26 @@ def prove(
     deep: bool = False,
     executor: Executor | None = None,
     tick: Callable[[], None] = lambda: None,
+    journal: Journal | None = None,
 ) -> Iterator[Proof]:
-    """Each line of the report as it is done; `deep` adds the survival of the sampled slot below depth 1."""
-    yield from loop.prove_loop()
-    for claim in POOL_CLAIMS:
-        yield every.prove_every(claim)
-    yield from pools.prove_pools(limit=limit, executor=executor, tick=tick)
-    yield from verifiers.prove_verifiers()
-    yield from dominance.prove_dominance()
-    yield survival.prove_lemma_4()
-    yield from survival.depth_one()
-    if deep:
-        yield from survival.deeper()
-        yield prove_growth(3, 2, 2, zeros=False, seconds=GROWTH_SECONDS)
+    """Each line of the report as it is done; `deep` adds the survival of the sampled slot below depth 1.
+
+    Jobs go to any `executor`; finished ones are noted in the `journal` and found there again.
+    """
+    yield from _stages(BEFORE, executor, journal)
+    yield from pools.prove_pools(limit=limit, executor=executor, tick=tick, journal=journal)
+    yield from _stages((*AFTER, *DEEP) if deep else AFTER, executor, journal)
+
+
+def _stages(names: tuple[str, ...], executor: Executor | None, journal: Journal | None) -> Iterator[Proof]:
+    for found in resumed(stage, {name: name for name in names}, executor, journal):
+        yield from found
+
+
+def stage(name: str) -> list[Proof]:
+    """The proofs of one job."""
+    if name.startswith(EVERY_V):
+        return [every.prove_every(claim) for claim in POOL_CLAIMS if EVERY_V + claim.name == name]
+    if name.startswith(BELOW):
+        return [survival.prove_deeper(*shape) for shape in survival.SHAPES if BELOW + str(shape) == name]
+    return STAGES[name]()

@@ -12,9 +12,8 @@ from rich.table import Table
 
 from exact.commands import options
 from exact.plugins import load_method
-from exact.rows_file import Rows
 from montecarlo.commands import sources
-from montecarlo.planning import WITNESSES, Bars, MethodPower, Plan, Witness, best_witness, plans
+from montecarlo.planning import Bars, MethodPower, Plan, Powers, plans
 from montecarlo.simulation import ALARM, MISS
 from rheo_core import DEFAULT_SUPPORT, Method
 from rheo_core.errors import check_count
@@ -38,6 +37,8 @@ def command(
     support: options.Support = DEFAULT_SUPPORT,
     false_alarm: Annotated[float, typer.Option("--false-alarm", help="False-alarm probability of the test.")] = ALARM,
     miss: Annotated[float, typer.Option("--miss", help="Probability of overlooking the loss.")] = MISS,
+    workers: options.Workers = None,
+    dask: options.Dask = None,
     as_json: options.AsJson = False,
     save: options.Save = None,
     plot: options.Plot = None,
@@ -54,12 +55,11 @@ def command(
     asked_plan = tv is not None or samples is not None
     found: list[MethodPower] = []
     if chosen or rows is not None or not asked_plan or samples is not None:
-        witnesses = list(WITNESSES)
-        if rows is not None:
-            shape = options.shape_of(width, depth, budget)
-            files: list[Rows] = options.rows_of(rows, temperature, support)
-            witnesses = [Witness(each.name, each.target, each.draft, shape) for each in files]  # type: ignore[arg-type]
-        found = [best_witness(rule, witnesses, samples or DEFAULT_SAMPLES, bars)[1] for rule in rules(chosen)]
+        files = [] if rows is None else options.rows_of(rows, temperature, support)
+        shape = options.shape_of(width, depth, budget)
+        powers = Powers(tuple(rules(chosen)), tuple(files), shape, samples or DEFAULT_SAMPLES, bars)
+        with options.opened(workers, dask) as executor:
+            found = powers.all(executor)
     if not as_json:
         report(listed, found, cells, samples or DEFAULT_SAMPLES, bars)
     if plot is not None:
