@@ -93,7 +93,7 @@ def token_name(token: int, names: Names) -> str:
         return "''"
     inner = name.strip(" ")
     start, end = (name.index(inner), len(name) - name.index(inner) - len(inner)) if inner else (len(name), 0)
-    shown = "␣" * start + "".join(map(_visible, inner)) + "␣" * end
+    shown = "␣" * start + visible(inner) + "␣" * end
     return shown if len(shown) <= LONGEST else f"{shown[: LONGEST // 2]}…{shown[-(LONGEST // 2 - 1) :]}"
 
 
@@ -107,6 +107,11 @@ def number_text(value: Any) -> str:
     if isinstance(value, Rational) and int(value.denominator) < 1000:
         return str(value)
     return f"{float(value):.3g}"
+
+
+def visible(text: str) -> str:
+    """The text with all that cannot be seen, or that the font lacks, spelled out."""
+    return "".join(map(_visible, text))
 
 
 def _visible(character: str) -> str:

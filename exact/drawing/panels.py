@@ -7,7 +7,7 @@ one, fills are empty. The number on a branch is the path score of the node that 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from exact.drawing.layout import (
@@ -24,6 +24,7 @@ from exact.drawing.layout import (
     Names,
     arrange,
     text_width,
+    visible,
 )
 from exact.drawing.style import COLOURS, CYCLE, FAINT, INK, MUTED
 from rheo_core import FILL, LEAD, SAMPLED, Tree
@@ -66,6 +67,7 @@ class Panel:
     @classmethod
     def of(cls, picture: Picture, names: Names) -> Panel:
         """Lay a picture out."""
+        picture = replace(picture, title=visible(picture.title))
         return cls(picture, arrange(picture.tree, names, picture.accepted, picture.emitted))
 
     @property

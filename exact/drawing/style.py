@@ -6,6 +6,7 @@ is shown. Matplotlib (extra `plot`) is imported only when something is drawn.
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager
 from io import BytesIO
 from pathlib import Path
@@ -37,6 +38,10 @@ COLOURS = MappingProxyType(
     }
 )
 """What has a colour of its own in every picture."""
+
+
+MOST_PIXELS = 60_000
+"""Along a side of a png; a larger sheet is drawn coarser (an svg or pdf never is)."""
 
 
 def rc_params() -> dict[Any, Any]:
@@ -91,10 +96,15 @@ def save_figure(figure: Figure, path: Path, name: str = "plot") -> None:
 
     Raises `InvalidInput`, with the option's `name`, on another ending and on a file that cannot be written.
     """
+    import matplotlib
+
     files.check_figure(path, name)
     ending = path.suffix.lower()
     dateless = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(ending)
+    width, height = figure.get_size_inches()
+    finest = min(MOST_PIXELS / max(width, height), math.sqrt(MOST_PIXELS * 2000 / (width * height)))
     buffer = BytesIO()
     with style():
-        figure.savefig(buffer, format=ending[1:], metadata=dateless)
+        dots = min(matplotlib.rcParams["savefig.dpi"], finest)
+        figure.savefig(buffer, format=ending[1:], metadata=dateless, dpi=dots)
     files.save_bytes(path, buffer.getvalue(), name)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from exact.classes import TreeClass
-from exact.drawing.layout import BOX, FONT, HEADING, MARGIN, Names, number_text, text_width
+from exact.drawing.layout import BOX, FONT, HEADING, MARGIN, Names, number_text, text_width, visible
 from exact.drawing.panels import Panel, Picture, legend_entries, legend_width, paint_legend
 from exact.drawing.style import style
 from rheo_core import InvalidInput, Tree
@@ -126,7 +126,7 @@ def draw_sections(sections: Sequence[Section], *, columns: int | None = None, le
     """Draw sections one below the other on one sheet, with the same number of columns and one legend."""
     from matplotlib.figure import Figure
 
-    blocks = [(each.title, [Panel.of(picture, each.names) for picture in each.pictures]) for each in sections]
+    blocks = [(visible(each.title), [Panel.of(picture, each.names) for picture in each.pictures]) for each in sections]
     panels = [panel for _, block in blocks for panel in block]
     if not panels:
         raise InvalidInput("pictures", panels, "at least one")

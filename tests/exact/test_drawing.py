@@ -1,5 +1,6 @@
 """What stands on a picture of a tree: every node once, its kind to be seen, its name and score to be read."""
 
+import importlib
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -236,6 +237,19 @@ def test_files_are_whole_and_reproducible(ending, tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
     if ending == "svg":
         assert ET.parse(tmp_path / "one.svg").getroot().tag.endswith("svg")
+
+
+def test_a_sheet_too_large_for_a_png_is_drawn_coarser(tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.import_module("exact.drawing.style"), "MOST_PIXELS", 200)
+    save_figure(draw_trees([Picture(tree_of(59, 1, 10, 8))]), tmp_path / "x.png")
+    width, height = (int.from_bytes((tmp_path / "x.png").read_bytes()[start : start + 4], "big") for start in (16, 20))
+    assert 190 <= max(width, height) <= 201
+
+
+def test_titles_in_any_script_are_spelled_out():
+    figure = draw_trees([Picture(table1_tree("rheo"), "行")], title="列 $x$")
+    assert figure.texts[0].get_text() == "\\u5217 $x$"
+    assert texts(figure.axes[0])[0] == "\\u884c"
 
 
 def run(*arguments):
