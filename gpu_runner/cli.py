@@ -7,7 +7,7 @@ import sys
 import typer
 
 from exact.commands import options
-from gpu_runner.commands import bench, certify, reproduce, rows, train, tree
+from gpu_runner.commands import audit, bench, certify, data, reproduce, rows, train, tree
 
 app = typer.Typer(
     name="gpu_runner",
@@ -16,8 +16,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+app.command("audit")(audit.command)
 app.command("bench")(bench.command)
 app.command("certify")(certify.command)
+app.command("data")(data.command)
 app.command("reproduce")(reproduce.command)
 app.command("rows")(rows.command)
 app.command("train")(train.command)

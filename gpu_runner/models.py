@@ -35,7 +35,7 @@ class CausalModel:
         self.model = model.eval()
         self.name = name
         self.tokenizer = tokenizer
-        self._cache_name = "cache" if "cache" in inspect.signature(model.forward).parameters else "past_key_values"
+        self.cache_name = "cache" if "cache" in inspect.signature(model.forward).parameters else "past_key_values"
 
     @property
     def vocabulary(self) -> int:
@@ -84,21 +84,21 @@ class CausalModel:
         """
         mask = torch.zeros(visible.shape, dtype=self.dtype, device=self.device).masked_fill(~visible, -torch.inf)
         with torch.no_grad(), memory(f"{self.name}, {len(tokens)} tokens on {cache.length}"):
-            with self._watched(features) as seen:
+            with self.watched(features) as seen:
                 output = self.model(
                     input_ids=tokens[None],
                     attention_mask=mask[None, None],
                     position_ids=positions[None],
                     use_cache=True,
                     logits_to_keep=last,
-                    **{self._cache_name: cache},
+                    **{self.cache_name: cache},
                 )
             streams = [seen[layer] for layer in features]
             joined = torch.cat(streams, dim=-1)[0] if streams else self.embedding[:0]
             return in_float(output.logits[0]), joined
 
     @contextmanager
-    def _watched(self, features: Sequence[int]) -> Iterator[dict[int, Tensor]]:
+    def watched(self, features: Sequence[int]) -> Iterator[dict[int, Tensor]]:
         """The hidden states that enter the given layers during a forward."""
         seen: dict[int, Tensor] = {}
 
