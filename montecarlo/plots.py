@@ -81,7 +81,7 @@ def report_figure(report: Report, evidence: Evidence = ()) -> Figure:
     with style():
         figure = Figure(figsize=(11, 3.6), layout="constrained")
         first, left, right = figure.subplots(1, 3, width_ratios=[1.1, 1, 0.9])
-        evidence_axes(first, evidence, report.alarm)
+        evidence_axes(first, [evidence], report.alarm)
         verdict = "Evidence of loss" if report.evidence_of_loss else "No loss seen"
         first.set_title(f"{verdict} in {report.tokens:,} tokens")
         scores = [bias.excess / max(bias.standard_error, 1e-300) for bias in report.biases]
@@ -103,26 +103,19 @@ def report_figure(report: Report, evidence: Evidence = ()) -> Figure:
     return figure
 
 
-def evidence_axes(ax: Axes, evidence: Evidence, alarm: float, label: str = "", colour: str = CYCLE[0]) -> None:
-    """log10 of the wealth against tokens, with the bar that it must pass and the place where it first does."""
+def evidence_axes(ax: Axes, curves: Sequence[Evidence], alarm: float, colours: Sequence[str] = CYCLE) -> None:
+    """log10 of the wealth against tokens for each run, the bar that it must pass, and where it first does."""
     bar = -math.log10(alarm)
+    wealths = [np.array([0.0, *(value for _, value in curve)]) for curve in curves]
+    highest = max(1.4 * bar, 1.1 * max(float(wealth[np.isfinite(wealth)].max()) for wealth in wealths))
+    for curve, wealth, colour in zip(curves, wealths, colours, strict=False):
+        tokens = [0, *(count for count, _ in curve)]
+        ax.plot(tokens, np.minimum(wealth, highest), color=colour)
+        over = np.flatnonzero(wealth >= bar)
+        if len(over):
+            ax.plot(tokens[over[0]], min(float(wealth[over[0]]), highest), "o", color=COLOURS["wrong"], zorder=5)
     ax.axhline(bar, color=COLOURS["wrong"], linestyle="--", linewidth=1)
-    ax.annotate(
-        f"alarm ({alarm:g})",
-        (0.01, bar),
-        (0, 3),
-        ("axes fraction", "data"),
-        "offset points",
-        color=COLOURS["wrong"],
-        size=8,
-    )
-    tokens = [0, *(count for count, _ in evidence)]
-    wealth = np.array([0.0, *(value for _, value in evidence)])
-    highest = max(1.4 * bar, 1.1 * float(wealth[np.isfinite(wealth)].max()))
-    ax.plot(tokens, np.minimum(wealth, highest), color=colour, label=label or None)
-    over = np.flatnonzero(wealth >= bar)
-    if len(over):
-        ax.plot(tokens[over[0]], min(float(wealth[over[0]]), highest), "o", color=COLOURS["wrong"], zorder=5)
+    ax.text(0, bar, f"alarm ({alarm:g})", color=COLOURS["wrong"], size=8, va="bottom")
     ax.set(xlabel="tokens", ylabel="log10 of the evidence")
 
 
@@ -155,7 +148,7 @@ def power_figure(found: Sequence[MethodPower], cells: int | None, samples: int, 
 def seen(test: str, each: MethodPower, samples: float, bars: Bars) -> float:
     """Probability that a test shows the loss of a method with `samples` cycles."""
     if math.isinf(each.spread):  # the first outcome that the target forbids
-        return 1 - bars.miss ** (samples / each.needed[test])
+        return float(1 - bars.miss ** (samples / each.needed[test]))
     return power(test, int(samples), each.cells - 1, each.spread, bars.alarm)
 
 
