@@ -121,8 +121,13 @@ class RunFolder:
 
     def append(self, line: Mapping[str, Any]) -> None:
         """Write one line for good before returning."""
-        self._stream.write(json.dumps(line).encode() + b"\n")
-        os.fsync(self._stream.fileno())
+        left = memoryview(json.dumps(line).encode() + b"\n")
+        try:
+            while left:
+                left = left[self._stream.write(left) :]
+            os.fsync(self._stream.fileno())
+        except OSError as error:
+            raise InvalidInput("out", str(self.path), f"a folder that can be written ({error.strerror})") from None
 
     def _check_new(self, resume: bool) -> None:
         """Refuse results of another run; parts of other processes with the same count may be being written now."""

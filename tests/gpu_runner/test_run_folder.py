@@ -1,6 +1,7 @@
 """A folder of results: nothing lost but a torn last line, nothing mixed, several processes side by side."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -126,6 +127,16 @@ def test_one_writer_a_part(tmp_path):
         folder.append(LINES[0])
         with pytest.raises(InvalidInput, match="no other process"):
             RunFolder(tmp_path, ARGUMENTS, resume=True)
+
+
+def test_a_full_disk_is_one_line(tmp_path):
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("no /dev/full here")
+    folder = RunFolder(tmp_path, ARGUMENTS)
+    folder._stream.close()
+    with full.open("wb", buffering=0) as folder._stream, pytest.raises(InvalidInput, match="No space left"):
+        folder.append(LINES[0])
 
 
 def test_no_results_and_bad_provenance_are_one_line(tmp_path):
