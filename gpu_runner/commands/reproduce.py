@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
+from rich.measure import Measurement
+from rich.table import Table
 
 from exact.commands import options as shared
 from gpu_runner.commands import options
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 Number = TypeVar("Number", int, float)
 
 WIDTH, DEPTH, BUDGET = 10, 8, 59
+WIDEST = 1000
 FIXED = {"table4": ("width", "depth", "budget"), "table5": ("support",), "figure4": ("temperature",)}
 """Options that an experiment sets itself."""
 
@@ -180,6 +183,12 @@ def _wait(folder: RunFolder, total: int) -> None:
         time.sleep(0.5)
 
 
+def show(table: Table) -> None:
+    """Print a table in its full width, wider than the terminal if need be: a figure cut off would be lost."""
+    table.width = Measurement.get(shared.out, shared.out.options.update(width=WIDEST), table).maximum
+    shared.out.print(table, crop=False, no_wrap=True, overflow="ignore")
+
+
 def deliver(report: Report, as_json: bool, save: Path | None, plot: Path | None) -> None:
     """The report of what a folder holds: tables, notes, and a line where it is not all that was asked for."""
     from gpu_runner.layouts import heading, notes, tables
@@ -190,7 +199,7 @@ def deliver(report: Report, as_json: bool, save: Path | None, plot: Path | None)
         if report.arguments.fault:
             shared.out.print(f"planted fault: {report.arguments.fault}", style="bold red", highlight=False)
         for table in tables(report.experiment, report.entries, report.paper):
-            shared.out.print(table)
+            show(table)
         for note in notes(report.experiment, report.entries):
             shared.out.print(note, style="dim", highlight=False)
         if not report.entries:

@@ -99,6 +99,18 @@ def test_table_2(place, whole, capsys):
     assert "of 4 means within 95 %" in text
 
 
+def test_a_narrow_terminal_loses_nothing(whole, capsys, monkeypatch):
+    report = ["reproduce", "table2", "--out", str(whole[0]), "--report-only"]
+    assert options.run(app, report) == 0
+    wide = capsys.readouterr().out
+    monkeypatch.setattr(options.out, "width", 40)
+    assert options.run(app, report) == 0
+    narrow = capsys.readouterr().out
+    table = [line for line in wide.splitlines() if "±" in line and ":" not in line]
+    assert table
+    assert all(line in narrow.splitlines() for line in table)
+
+
 def test_no_answer_goes_on_after_an_end_token(whole):
     answers = [json.loads(line) for line in (whole[0] / "answers.jsonl").read_text().splitlines()]
     turns = {"gsm8k": 1, "mt_bench": 2}
