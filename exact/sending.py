@@ -42,19 +42,20 @@ def pack(thing: Any) -> bytes:
     Raises `InvalidInput` for what cannot be sent.
     """
     pickler: Any = pickle.Pickler
+    names: dict[int, str | tuple[str, str]] = {id(method): name for name, method in methods.items()}
+    plugins = [module for name, module in list(sys.modules.items()) if name.startswith(PLUGIN)]
     try:
         if importlib.util.find_spec("cloudpickle") is not None:
             import cloudpickle
 
             pickler = cloudpickle.Pickler
-            for name, module in list(sys.modules.items()):
-                if name.startswith(PLUGIN):
-                    cloudpickle.register_pickle_by_value(module)
-
-        names = {id(method): name for name, method in methods.items()}
+            for module in plugins:
+                cloudpickle.register_pickle_by_value(module)
+        else:
+            names |= {id(each): place for module in plugins for place, each in _defined(module)}
 
         class ByName(pickler):  # type: ignore[misc]
-            def persistent_id(self, each: Any) -> str | None:
+            def persistent_id(self, each: Any) -> str | tuple[str, str] | None:
                 return names.get(id(each))
 
         file = io.BytesIO()

@@ -17,7 +17,6 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from exact import executors
 from exact.commands import options
 from exact.counterexample import Counterexample, Table
 from exact.document import key, number
@@ -42,15 +41,6 @@ Seconds = Annotated[float, typer.Option("--seconds", help="Stop after this long.
 MaxVocabulary = Annotated[int, typer.Option("--max-vocabulary", help="Largest V that is tried.")]
 First = Annotated[
     bool, typer.Option("--first", help="Stop at the first counterexample, without looking for smaller ones.")
-]
-Resume = Annotated[
-    Path | None,
-    typer.Option(
-        "--resume",
-        help="Journal of finished work: written, and read again.",
-        metavar="FILE",
-        callback=options.writable("resume"),
-    ),
 ]
 Pytest = Annotated[
     Path | None,
@@ -86,9 +76,10 @@ def command(
     budget: Budget = 3,
     lead: options.Lead = None,
     seed: options.Seed = 0,
-    workers: options.Workers = 1,
+    workers: options.Workers = None,
+    dask: options.Dask = None,
     first: First = False,
-    resume: Resume = None,
+    resume: options.Resume = None,
     pytest: Pytest = None,
     against: Against = None,
     against_lead: AgainstLead = None,
@@ -104,19 +95,35 @@ def command(
     chosen = str(name or method)
     if not 0 < seconds < inf:
         raise InvalidInput("seconds", seconds, "a positive number of seconds")
-    largest = check_count("max_vocabulary", max_vocabulary, 2) - 1 if denominator is None else width
+    check_count("max_vocabulary", max_vocabulary, 2)
+    largest = max_vocabulary - 1 if denominator is None else width
     for what, m in (("lead", lead), ("against-lead", against_lead)):
         if m is not None and not 0 <= m <= largest:
             raise InvalidInput(what, m, f"0 to {largest}: beyond it nothing that is tried has a sampled slot")
     for what, count in (("depth", depth), ("width", width), ("budget", budget)):
         check_count(what, 1 if count is None else count, 1)
     if against is not None:
-        leads = lead, against_lead
-        return _compare(chosen, against, seconds, max_vocabulary, depth or 1, leads, workers, as_json, save)
+        with options.opened(workers, dask) as executor, _progress(not as_json) as progress:
+            gaps = widest_gaps(
+                chosen,
+                against,
+                seconds=seconds,
+                max_vocabulary=max_vocabulary,
+                depth=depth or 1,
+                lead=lead,
+                second_lead=against_lead,
+                executor=executor,
+                resume=resume,
+                progress=progress,
+            )
+        if not as_json:
+            _report_gaps(gaps)
+        options.deliver(gaps_document(gaps), as_json, save)
+        return NOT_FOUND if gaps.more is None and gaps.less is None else FOUND
     if against_lead is not None:
         raise InvalidInput("against-lead", against_lead, "--against METHOD beside it")
     bounds = None if denominator is None else all_up_to(denominator, max_vocabulary, depth or 2, budget, width)
-    with executors.processes(workers) as executor, _progress(not as_json) as progress:
+    with options.opened(workers, dask) as executor, _progress(not as_json) as progress:
         if not as_json:
             progress = _after(partial(_say_plan, chosen, max_vocabulary, lead, seconds, bounds), progress)
         if bounds is None:
@@ -142,35 +149,6 @@ def command(
         save_text(pytest, found.to_pytest(), "pytest")
     options.deliver(document(result), as_json, save)
     return NOT_FOUND if found is None else FOUND
-
-
-def _compare(
-    first: str,
-    second: str,
-    seconds: float,
-    max_vocabulary: int,
-    depth: int,
-    leads: tuple[int | None, int | None],
-    workers: int,
-    as_json: bool,
-    save: Path | None,
-) -> int:
-    with executors.processes(workers) as executor, _progress(not as_json) as progress:
-        gaps = widest_gaps(
-            first,
-            second,
-            seconds=seconds,
-            max_vocabulary=max_vocabulary,
-            depth=depth,
-            lead=leads[0],
-            second_lead=leads[1],
-            executor=executor,
-            progress=progress,
-        )
-    if not as_json:
-        _report_gaps(gaps)
-    options.deliver(gaps_document(gaps), as_json, save)
-    return NOT_FOUND if gaps.more is None and gaps.less is None else FOUND
 
 
 def all_up_to(denominator: int, max_vocabulary: int, depth: int, budget: int, width: int) -> list[Bounds]:

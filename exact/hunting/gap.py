@@ -8,24 +8,27 @@ in trees of one level its gaps are those of the acceptance probability.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from contextlib import closing
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 
 from exact import executors
 from exact.arithmetic import fraction
 from exact.cycle_law import acceptance_by_depth
 from exact.hunting.bank import BankPair
 from exact.hunting.bounds import Bounds, Leads, blocks, in_order
-from exact.hunting.cases import Case, Model
+from exact.hunting.cases import Case, Level, Model
 from exact.hunting.subject import Subject, trier_of
 from exact.hunting.sweep import Progress
 from exact.hunting.tries import Block, Trier, with_lead
+from exact.journal import Journal, subject
 from exact.outcomes import TooManyOutcomes
 from exact.plugins import label
-from rheo_core import InvalidInput, Method, TreeMethod
+from rheo_core import InvalidInput, Method, TreeMethod, TreeShape
 from rheo_core.errors import check_count
 from rheo_core.rates import optimal_rate
 
@@ -72,6 +75,10 @@ class Gaps:
             self.less = gap
 
 
+KINDS = (Block, Level, TreeShape, Gaps, Gap, Case, Model)
+"""What the journal of an acceptance hunt holds."""
+
+
 def widest_gaps(
     first: Method | str,
     second: Method | str,
@@ -83,12 +90,14 @@ def widest_gaps(
     second_lead: int | None = None,
     bounds: Sequence[Bounds] = BOUNDS,
     executor: Executor | None = None,
+    resume: Path | None = None,
     progress: Progress | None = None,
 ) -> Gaps:
     """The widest gaps between the acceptance of two methods, both ways, each with its smallest rows.
 
     `second` may be "optimum": A* of the first one's pool, at depth 1. `lead` and `second_lead` replace the methods' own
-    numbers of leads. Raises `InvalidInput` on names, numbers or leads that do not fit.
+    numbers of leads; `resume` is the file of a journal, as with `search`. Raises `InvalidInput` on names, numbers or
+    leads that do not fit.
 
     >>> gaps = widest_gaps("rheo", "top-k", max_vocabulary=2, lead=0)
     >>> str(gaps.more.value), [str(mass) for mass in gaps.more.case.draft.default], gaps.more.case.shape
@@ -109,24 +118,33 @@ def widest_gaps(
     ]
     levels = in_order(within, Leads(leads[0] is not None, leads[0], both_trees))
     deadline = time.time() + seconds
-    packed = one.packed, None if other is None else other.packed
-    triers = Trier(one.method), None if other is None else Trier(other.method)
-    run = partial(_local, triers, leads, deadline) if executor is None else partial(_job, packed, leads, deadline)
+    subjects = (one,) if other is None else (one, other)
+    run: Callable[[Block], Gaps]
+    if executor is None:
+        run = partial(_widest, [each.trier for each in subjects], leads, deadline)
+    else:
+        run = partial(_job, [each.packed for each in subjects], leads, deadline)
+    digest = "" if resume is None else subject(*(each.digest for each in subjects), leads)
+    journal = Journal(resume, digest, KINDS)
     total = sum(len(level.laws) for level in levels)
     against = OPTIMUM if other is None else label(with_lead(other.method, leads[1]))
     gaps = Gaps(label(with_lead(one.method, leads[0])), against)
-    results = executors.in_order(run, blocks(levels), executor)
-    for number, found in enumerate(results):
-        gaps.cases += found.cases
-        gaps.finished = gaps.finished and found.finished
-        for gap in (found.more, found.less):
-            if gap is not None:
-                gaps.take(gap)
-        if progress is not None:
-            progress(f"{gaps.cases} cases", number / total)
-        if not gaps.finished:
-            results.close()
-            break
+    todo = list(blocks(levels))
+    fresh = executors.in_order(run, [block for block in todo if block not in journal.known], executor)
+    with closing(fresh):
+        for number, block in enumerate(todo):
+            found = journal.known[block] if block in journal.known else next(fresh)
+            gaps.cases += found.cases
+            for gap in (found.more, found.less):
+                if gap is not None:
+                    gaps.take(gap)
+            if progress is not None:
+                progress(f"{gaps.cases} cases", number / total)
+            if not found.finished:
+                gaps.finished = False
+                break
+            if block not in journal.known:
+                journal.note(block, found)
     return gaps
 
 
@@ -136,16 +154,13 @@ def _lead_of(subject: Subject, given: int | None) -> int | None:
     return given if given is not None else getattr(subject.method, "lead", None)
 
 
-def _job(
-    packed: tuple[str | bytes, str | bytes | None], leads: Sequence[int | None], deadline: float, block: Block
-) -> Gaps:
-    triers = trier_of(packed[0]), None if packed[1] is None else trier_of(packed[1])
-    return _local(triers, leads, deadline, block)
+def _job(packed: Sequence[str | bytes], leads: Sequence[int | None], deadline: float, block: Block) -> Gaps:
+    return _widest([trier_of(each) for each in packed], leads, deadline, block)
 
 
-def _local(triers: tuple[Trier, Trier | None], leads: Sequence[int | None], deadline: float, block: Block) -> Gaps:
-    """The widest gaps among the cases of one block."""
-    trier, other = triers
+def _widest(triers: Sequence[Trier], leads: Sequence[int | None], deadline: float, block: Block) -> Gaps:
+    """The widest gaps among the cases of one block: of the first trier to the second, or to the optimum."""
+    trier, *others = triers
     level = block.level
     gaps = Gaps("", "")
     for p in level.laws:
@@ -157,7 +172,7 @@ def _local(triers: tuple[Trier, Trier | None], leads: Sequence[int | None], dead
             break
         gaps.cases += 1
         first = acceptance_of(trier, case, leads[0])
-        second = _optimum(case) if other is None else acceptance_of(other, case, leads[1])
+        second = acceptance_of(others[0], case, leads[1]) if others else _optimum(case)
         if first is not None and second is not None:
             gaps.take(Gap(case, first, second))
     return gaps
