@@ -54,7 +54,7 @@ def save_bytes(path: Path, data: bytes, name: str = "save") -> None:
 
 def _part(path: Path, name: str) -> Path | None:
     """The part file, in the folder of the file that is meant (a link's own target); None for a device or a pipe."""
-    if not path.name or path.is_dir():
+    if not path.name or "\0" in str(path) or path.is_dir():
         raise InvalidInput(name, str(path), "the name of a file")
     if path.exists() and not path.is_file():
         return None

@@ -109,11 +109,12 @@ def command(
     pools = [each for file in files for each in pools_of(file, place, shape.width, lead, pool)]
     levels = levels_of(files, temperature, temperatures)
     versions = [each for rule in rules for each in versions_of(rule, shape, lead)]
-    announce(versions, files, place, shape, len(levels), costs)
+    at_levels = [file for level in levels for file in options.rows_of(rows, level, support)]
     journal = Journal(resume, options.fingerprint(chosen, "rates", files, place, levels, support, shape, lead))
     with options.opened(workers, dask) as executor:
+        announce(versions, files, place, shape, len(levels), costs)
         work_on = Terms(place, shape, executor, journal, show=not as_json)
-        swept = sweeps(versions, [file for level in levels for file in options.rows_of(rows, level, support)], work_on)
+        swept = sweeps(versions, at_levels, work_on)
         best = ranked(versions, files, costs, work_on) if costs is not None else []
     if not as_json:
         report_pools(pools, f"T = {temperature:g}, at prefix {place}")

@@ -57,7 +57,7 @@ def sweep_figure(
                     _over_leads(ax, [each for each in swept if each.temperature == level], shape.width, rows)
                 else:
                     _over_temperatures(ax, swept, shape.width, rows)
-                ax.set_title(place)
+                ax.set_title(place, parse_math=False)
             line[0].set_ylabel("tau (tokens a cycle)")
             line[-1].legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
         at = f", T = {level:g} above" if len(over) > 1 else f", T = {level:g}" if "m" in over else ""
