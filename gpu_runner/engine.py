@@ -26,6 +26,7 @@ from gpu_runner.models import CausalModel, on_device
 from gpu_runner.pool import TorchProxy, torch_proxy
 from gpu_runner.processing import Processing
 from gpu_runner.rows import DraftRows, check_support
+from gpu_runner.rules import check_lead
 from gpu_runner.verification import TorchVerify, descend, torch_verify
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, Tree, TreeMethod, TreeShape
 from rheo_core.rows import check_id
@@ -154,11 +155,7 @@ class Engine:
         fault: Callable[[Parts], Parts] | None = None,
         expect: bool = False,
     ) -> None:
-        if method.construction != "layered":
-            raise InvalidInput("method", method.name, "a layered construction")
-        lead = method.leads(shape)
-        if lead > shape.width:
-            raise InvalidInput("lead", lead, f"0 to the width K = {shape.width}")
+        lead = check_lead(method, shape)
         check_support(support)
         self.target = target
         self.draft = draft

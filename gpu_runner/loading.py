@@ -105,7 +105,7 @@ def _pretrained(place: str, named: dict[str, str], dtype: torch.dtype, **options
 def load_draft(spec: str, target: CausalModel, dtype: str, rope_base: float | None = None) -> Draft:
     """A draft for `target`: "skip:17,18", an EAGLE-3 folder (either layout), or a causal LM; a hub name for both."""
     if spec.startswith("skip:"):
-        return CausalDraft.skipping(target, _layers(spec))
+        return CausalDraft.skipping(target, skipped_layers(spec))
     folder = Path(spec)
     if not folder.exists() and not spec.endswith(".gguf") and spec != SMOLLM2:
         folder = _snapshot(spec)
@@ -116,7 +116,7 @@ def load_draft(spec: str, target: CausalModel, dtype: str, rope_base: float | No
     return CausalDraft(model, target)
 
 
-def _layers(spec: str) -> Sequence[int]:
+def skipped_layers(spec: str) -> Sequence[int]:
     """The layer numbers of "skip:17,18"."""
     numbers = spec.removeprefix("skip:").split(",")
     if not all(number.strip().isdigit() for number in numbers):

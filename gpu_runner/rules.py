@@ -42,8 +42,19 @@ def find_rule(name: str, shape: TreeShape, lead: int | None = None) -> Rule:
     asked = int(given) if given else lead
     if asked is not None and method.lead is not None:
         method = replace(method, lead=asked)
+    check_lead(method, shape)
     base = method.name if ".py:" in base else base
     return Rule(base if method.lead is None else f"{base} m={method.leads(shape)}", method, shape)
+
+
+def check_lead(method: TreeMethod, shape: TreeShape) -> int:
+    """The lead m of a method on a shape; raises unless the engine can draft so: level by level, m within the width."""
+    if method.construction != "layered":
+        raise InvalidInput("method", method.name, "a layered construction")
+    lead = method.leads(shape)
+    if lead > shape.width:
+        raise InvalidInput("lead", lead, f"0 to the width K = {shape.width}")
+    return lead
 
 
 def find_rules(

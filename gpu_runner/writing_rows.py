@@ -30,13 +30,9 @@ def rows_document(
 
     Where the draft has a vocabulary of its own, `ids` maps those of its tokens that are among the chosen ones.
     """
-    check_int(tokens, 2, "tokens")
-    check_int(levels, 1, "levels")
+    check_size(tokens, levels)
     if tokens > target.vocabulary:
         raise InvalidInput("tokens", tokens, f"at most the {target.vocabulary} tokens of {target.name}")
-    contexts = sum(tokens**level for level in range(levels + 1))
-    if contexts > MOST_CONTEXTS:
-        raise InvalidInput("contexts", contexts, f"at most {MOST_CONTEXTS}: fewer --tokens or --levels")
     method = methods["top-k"]
     assert isinstance(method, TreeMethod)
     engine = Engine(target, draft, method, TreeShape(1, 1, 1))
@@ -75,6 +71,19 @@ def rows_document(
             for prefix, p, q in zip(_prefixes(tokens, levels), read, drafted, strict=True)
         },
     }
+
+
+def check_size(tokens: int, levels: int) -> None:
+    """Raise unless the prefixes of 0..`levels` of `tokens` tokens are not too many: a check that needs no model."""
+    check_int(tokens, 2, "tokens")
+    check_int(levels, 1, "levels")
+    contexts = 0
+    for level in range(levels + 1):
+        contexts += tokens**level
+        if contexts > MOST_CONTEXTS:
+            raise InvalidInput(
+                "contexts", f"more than {MOST_CONTEXTS}", f"at most {MOST_CONTEXTS}: fewer --tokens or --levels"
+            )
 
 
 def _prefixes(tokens: int, levels: int) -> list[tuple[int, ...]]:

@@ -53,13 +53,15 @@ def load(target: str, draft: str, device: str, dtype: str, rope_base: float | No
     need_torch()
     import torch
 
-    from gpu_runner.loading import find_device, find_dtype, load_draft, load_target
+    from gpu_runner.loading import find_device, find_dtype, load_draft, load_target, skipped_layers
 
     if threads < 0:
         raise InvalidInput("threads", threads, "an int of at least 1, or 0 for torch's own choice")
     if threads:
         torch.set_num_threads(threads)
     find_dtype(dtype)
+    if draft.startswith("skip:"):
+        skipped_layers(draft)
     loaded = load_target(target, find_device(device), dtype)
     return Models(loaded, load_draft(draft, loaded, dtype, rope_base))
 

@@ -29,8 +29,9 @@ def command(
     options.need_torch()
     from gpu_runner.chat import prompt_ids
     from gpu_runner.provenance import provenance
-    from gpu_runner.writing_rows import rows_document
+    from gpu_runner.writing_rows import check_size, rows_document
 
+    check_size(tokens, levels)
     models = options.load(target, draft, device, dtype, rope_base, threads)
     ids = prompt_ids(models.target, [{"role": "user", "content": prompt}], plain)
     document = rows_document(models.target, models.draft, ids, tokens, levels)

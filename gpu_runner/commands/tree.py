@@ -68,10 +68,10 @@ def command(
     if rule.method is None:
         raise InvalidInput("method", method, "a method that drafts a tree")
     processing, planted, kept = Processing(temperature, top_k, top_p), find_fault(fault), options.support_of(support)
+    draws = Seeded(seed)
     models = options.load(target, draft, device, dtype, rope_base, threads)
     engine = Engine(models.target, models.draft, rule.method, rule.shape, processing, kept, planted)
     session = engine.start(prompt_ids(models.target, [{"role": "user", "content": prompt}], plain))
-    draws = Seeded(seed)
     done, differences = [], []
     for _ in range(cycles):
         if check:

@@ -219,6 +219,10 @@ REFUSED = {
     "dtype": (("bench", "--dtype", "int8"), "dtype: got int8"),
     "tokens": (("rows", "--tokens", "1"), "tokens: got 1"),
     "contexts": (("rows", "--tokens", "20", "--levels", "5"), "contexts: got"),
+    "levels": (("rows", "--levels", "0"), "levels: got 0"),
+    "tree's lead": (("tree", "--method", "rheo:4"), "lead: got 4"),
+    "not a tree": (("tree", "--method", "autoregressive"), "method: got autoregressive"),
+    "layers": (("tree", "--draft", "skip:a"), "draft: got skip:a"),
     "cycles": (("tree", "--cycles", "0"), "cycles: got 0"),
     "draft kind": (("certify", "--draft", "x"), "draft: got x"),
     "nothing to certify": (("certify", "autoregressive"), "method: got autoregressive"),
@@ -228,8 +232,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_bad_arguments_are_one_line(name, folder, capsys):
+def test_bad_arguments_are_one_line_before_a_model_is_loaded(name, folder, monkeypatch, capsys):
     arguments, message = REFUSED[name]
+    monkeypatch.setattr("gpu_runner.loading.load_model", lambda *spec: pytest.fail("a model was loaded"))
     given = () if arguments[0] == "certify" else ("--target", folder, "--draft", "skip:1")
     code, _, err = run(capsys, arguments[0], *given, *arguments[1:])
     assert code == 2
