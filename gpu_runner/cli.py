@@ -7,7 +7,7 @@ import sys
 import typer
 
 from exact.commands import options
-from gpu_runner.commands import audit, bench, certify, data, reproduce, rows, train, tree
+from gpu_runner.commands import assisted, audit, bench, certify, data, reproduce, rows, train, tree
 
 app = typer.Typer(
     name="gpu_runner",
@@ -16,6 +16,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+app.command("assisted")(assisted.command)
 app.command("audit")(audit.command)
 app.command("bench")(bench.command)
 app.command("certify")(certify.command)

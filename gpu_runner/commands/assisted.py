@@ -1,0 +1,171 @@
+"""`gpu_runner assisted`: transformers' assisted generation beside this engine, same pair, same run."""
+
+from __future__ import annotations
+
+import math
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+
+from exact.commands import options as shared
+from gpu_runner.commands import options
+from gpu_runner.commands.progress import Course
+from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
+
+if TYPE_CHECKING:
+    from gpu_runner.assisted import Compared
+    from gpu_runner.bench import Answer
+    from gpu_runner.prompts import Question
+    from gpu_runner.summary import Interval
+
+METHODS = ("autoregressive", "chain", "top-k", "rheo")
+HEADINGS = ("decoder", "tau", "to assisted", "tokens/s", "to assisted", "drafting", "verification")
+NOTES = (
+    "assisted: transformers' defaults (up to 20 drafted tokens, fewer where the draft is unsure); chain of D: always D",
+    "tau: emitted / cycles, a cycle being one forward of the target; compared within questions, 95 % intervals",
+    "tokens/s with the prefill; transformers prefills every turn's whole conversation; latencies: median of a cycle",
+)
+
+
+def command(
+    names: shared.MethodArguments = None,
+    method: shared.Methods = None,
+    target: options.Target = options.DEFAULT_TARGET,
+    draft: options.DraftName = options.DEFAULT_DRAFT,
+    width: shared.Width = 4,
+    depth: shared.Depth = 4,
+    budget: shared.Budget = 12,
+    lead: shared.Lead = None,
+    temperature: shared.Temperature = 1,
+    top_k: options.TopK = None,
+    top_p: options.TopP = None,
+    support: shared.Support = DEFAULT_SUPPORT,
+    length: Annotated[int, typer.Option("--length", help="Tokens an answer and turn.")] = 32,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Folder with NAME/question.jsonl in it.", show_default=False)
+    ] = None,
+    question_set: Annotated[str, typer.Option("--set", help="The question set in --data.")] = "mt_bench",
+    questions: Annotated[int, typer.Option("--questions", help="The first so many questions; 0: all.")] = 0,
+    prompts: Annotated[
+        list[str] | None, typer.Option("--prompt", help="A question of your own; repeatable.", show_default=False)
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", help="Seeds a question, from --seed on.")] = 2,
+    seed: shared.Seed = 0,
+    device: options.Device = "auto",
+    dtype: options.Dtype = "float32",
+    threads: options.Threads = 1,
+    plain: options.Plain = False,
+    as_json: shared.AsJson = False,
+    save: shared.Save = None,
+) -> int:
+    """Compare with transformers' generate(assistant_model=...): the same pair, questions, counting and clock.
+
+    The draft must be one that transformers can run: skip:LAYERS or a causal LM. Without --data the built-in questions.
+    """
+    options.need_torch()
+    from dataclasses import replace
+
+    from gpu_runner.assisted import assistant_of, compared, comparison, modes
+    from gpu_runner.bench import Setting
+    from gpu_runner.processing import Processing
+    from gpu_runner.provenance import provenance
+    from gpu_runner.rules import find_rules
+
+    for name, value in (("length", length), ("seeds", seeds)):
+        if value < 1:
+            raise InvalidInput(name, value, "an int of at least 1")
+    asked = _questions(prompts, data, question_set, questions)
+    rules = find_rules(
+        [*(names or []), *(method or [])] or METHODS,
+        TreeShape(width, depth, budget),
+        lead,
+        options.support_of(support),
+    )
+    processing = Processing(temperature, top_k, top_p)
+    models = options.load(target, draft, device, dtype, None, threads)
+    setting = Setting(models.target, models.draft, processing, length, plain)
+    assistant_of(models.draft)
+    ways = modes(depth)
+    total = len(asked) * seeds * (len(rules) + len(ways))
+    done: list[Answer] = []
+    finished = False
+    try:
+        for _ in compared(replace(setting, length=min(8, length)), rules, ways, asked[:1], [seed]):
+            pass  # warm-up
+        with Course(total, quiet=as_json) as course:
+            for answer in compared(setting, rules, ways, asked, range(seed, seed + seeds)):
+                done.append(answer)
+                course.advance(answer.rule)
+        finished = True
+    finally:
+        if len(done) >= len(rules) + len(ways):
+            found = comparison(done)
+            source = provenance(
+                models.target, models.draft, shape=vars(TreeShape(width, depth, budget)), temperature=temperature,
+                top_k=top_k, top_p=top_p, support=support, length=length, seeds=seeds, seed=seed,
+                questions=[list(each) for each in asked], finished=finished, sklearn=_has_sklearn(),
+            )  # fmt: skip
+            if not as_json:
+                report(found, source)
+            results = [each.document() for each in found]
+            shared.deliver({"command": "assisted", "provenance": source, "results": results}, as_json, save)
+    return 0
+
+
+def _questions(prompts: list[str] | None, data: Path | None, name: str, count: int) -> list[Question]:
+    """The questions that were asked for: given, from a set, or the built-in ones."""
+    from gpu_runner.prompts import QUESTIONS
+    from gpu_runner.question_sets import load_set
+
+    if prompts and data is not None:
+        raise InvalidInput("prompt", prompts[0], "--prompt or --data, one at a time")
+    if prompts:
+        return [(prompt,) for prompt in prompts]
+    held = list(QUESTIONS) if data is None else [question.turns for question in load_set(data, name)]
+    if not 0 <= count <= len(held):
+        raise InvalidInput("questions", count, f"1 to {len(held)}, or 0 for all")
+    return held[: count or None]
+
+
+def _has_sklearn() -> bool:
+    """Whether transformers tunes its confidence threshold as it goes: it needs scikit-learn for that."""
+    return find_spec("sklearn") is not None
+
+
+def report(found: list[Compared], source: dict[str, Any]) -> None:
+    """The table and what its columns mean."""
+    width, depth, budget = (source["shape"][name] for name in ("width", "depth", "budget"))
+    shared.out.print(
+        f"{source['target']}, {source['dtype']}, {source['device']}, {source['threads']} threads; draft "
+        f"{source['draft']}\ntransformers {source['versions']['transformers']}; width {width}, depth {depth}, budget "
+        f"{budget}, T = {source['temperature']:g}, {found[0].answers} answers each",
+        highlight=False,
+    )
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
+    for heading in HEADINGS:
+        table.add_column(heading, justify="left" if heading == "decoder" else "right", no_wrap=True)
+    for each in found:
+        table.add_row(
+            each.method,
+            f"{each.tau:.3f}",
+            _interval(each.difference, "+.2f"),
+            f"{each.tokens_per_second:.1f}",
+            _interval(each.ratio, ".2f", "x"),
+            *("-" if value is None else f"{1000 * value:.1f} ms" for value in (each.drafting, each.verifying)),
+        )
+    shared.out.print(table)
+    for note in NOTES:
+        shared.out.print(note, style="dim", highlight=False)
+    if not source["finished"]:
+        shared.out.print("interrupted: only questions that every decoder has answered are counted", highlight=False)
+
+
+def _interval(value: Interval | None, number: str, unit: str = "") -> str:
+    if value is None:
+        return "-"
+    bounds = "" if math.isnan(value.low) else f" [{value.low:{number}}, {value.high:{number}}]"
+    return f"{value.mean:{number}}{unit}{bounds}"
