@@ -11,6 +11,7 @@ from exact.counterexample import Counterexample, Table
 from exact.cycle_law import Tokens, joint_law
 from exact.document import key, number, rows, signed, wrong
 from rheo_core import InvalidInput, TreeShape
+from rheo_core.errors import check_count
 from rheo_core.laws import RowLike
 from rheo_core.registry import Claim
 from rheo_core.rows import Prefix, TargetModel
@@ -131,12 +132,23 @@ class Certificate:
         """The document as JSON."""
         return json.dumps(self.document(), indent=2)
 
-    def law(self) -> dict[Tokens, Fraction]:
-        """The joint law of the first `length` tokens: `text`, what the cycles emit, continued from the target.
+    def law(self, length: int | None = None) -> dict[Tokens, Fraction]:
+        """The joint law of the first `length` tokens (None: all compared): `text`, what the cycles emit, continued.
 
         A certificate that came through a pickle has only the rows that were read; where more are needed, it raises.
         """
-        return joint_law(self.text, self._row, self.length, self.prefix)
+        return joint_law(self.text, self._row, self._compared(length), self.prefix)
+
+    def right(self, length: int | None = None) -> dict[Tokens, Fraction]:
+        """The target's own joint law of as many tokens, under the same condition."""
+        return joint_law({(): Fraction(1)}, self._row, self._compared(length), self.prefix)
+
+    def _compared(self, length: int | None) -> int:
+        if length is None:
+            return self.length
+        if check_count("length", length, 1) > self.length:
+            raise InvalidInput("length", length, f"at most the {self.length} tokens that were compared")
+        return length
 
     def _row(self, prefix: Prefix) -> RowLike:
         if prefix in self.target_rows:

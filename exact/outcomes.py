@@ -19,6 +19,15 @@ from exact.arithmetic import ONE, ZERO, exact, fraction
 from rheo_core.chooser import Chooser, check_probability, check_weights
 
 
+def share(mass: Fraction) -> str:
+    """A share of the whole in words; one that a float would round to 1 is said by what it lacks.
+
+    >>> share(Fraction(1, 4)), share(1 - Fraction(1, 2**90))
+    ('0.25', 'all but 8.08e-28')
+    """
+    return f"{float(mass):.6g}" if mass == 1 or mass < Fraction(999999, 10**6) else f"all but {float(1 - mass):.3g}"
+
+
 class EnumerationError(Exception):
     """A program whose outcomes cannot be enumerated."""
 
@@ -37,7 +46,19 @@ class TooManyOutcomes(EnumerationError):
     def __init__(self, limit: int, covered: Fraction) -> None:
         self.limit = limit
         self.covered = covered
-        super().__init__(f"more than {limit} outcomes (those enumerated hold {float(covered):.6g} of the mass)")
+        super().__init__(f"more than {limit} outcomes (those enumerated hold {share(covered)} of the mass)")
+
+
+class TooManyDraws(EnumerationError):
+    """One run with more random calls than `most`: it may never end; `covered` is the mass of the runs before it."""
+
+    def __init__(self, most: int, covered: Fraction) -> None:
+        self.most = most
+        self.covered = covered
+        super().__init__(
+            f"a run of more than {most} random calls, which may never end (the runs before it hold "
+            f"{share(covered)} of the mass)"
+        )
 
 
 @dataclass
@@ -50,14 +71,20 @@ class Branch:
     taken: int = 0
 
 
+DRAWS = 10_000
+"""Random calls of one run, where the number of outcomes is limited at all."""
+
+
 class Walk:
     """Depth-first walk over every sequence of choices of a program.
 
     `branch(call, weights)` is the one primitive: it returns the position chosen on this run. `call` is what the program
-    asked, compared on every replay; `weights` is only called the first time and gives exact numbers of positive sum.
+    asked, compared on every replay; `weights` is only called the first time and gives exact numbers of positive sum. A
+    run of more than `most` calls is refused (None: no such limit).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        self.most = most
         self.path: list[Branch] = []
         self._weights: list[Any] = [ONE]
         self._depth = 0
@@ -65,6 +92,8 @@ class Walk:
     def branch(self, call: Hashable, weights: Callable[[], Sequence[Any]], at: Hashable | None = None) -> int:
         """The position chosen on this run among `weights()`; zero weights are never chosen."""
         if self._depth == len(self.path):
+            if self._depth == self.most:
+                raise TooManyDraws(self.most, fraction(self.behind()))
             self._open(call, list(weights()), at)
         branch = self.path[self._depth]
         if branch.call != call:
@@ -155,7 +184,7 @@ def _exact_weights(weights: ArrayLike, asked: tuple[Any, ...]) -> list[Any]:
 
 def outcomes(program: Callable[[Chooser], Any], *, limit: int | None = None) -> Iterator[tuple[Any, Any]]:
     """(result, exact weight) of every run of `program(chooser)`, one by one; equal results are not merged."""
-    walk = Walk()
+    walk = Walk(None if limit is None else DRAWS)
     chooser = ExhaustiveChooser(walk)
     for count, (result, weight) in enumerate(walk.runs(lambda: program(chooser))):
         if limit is not None and count == limit:
@@ -168,7 +197,8 @@ def law(program: Callable[[Chooser], Hashable], *, limit: int | None = None) -> 
 
     Branches of probability 0 never run; the law has no zero entries and sums to 1. An exception of the program
     propagates with its branch and weight as a note. Raises `NotReproducible` where a replay makes other calls,
-    `UnhashableResult`, and `TooManyOutcomes` beyond `limit` runs.
+    `UnhashableResult`, and with a `limit` `TooManyOutcomes` beyond so many runs and `TooManyDraws` in a run that may
+    never end.
 
     >>> law(lambda chooser: chooser.index([1, 2]) + chooser.accept(Fraction(1, 4)))
     {1: Fraction(7, 12), 0: Fraction(1, 4), 2: Fraction(1, 6)}

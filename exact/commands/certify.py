@@ -20,9 +20,11 @@ from exact import table1
 from exact.certificate import Certificate
 from exact.certifying import Study
 from exact.commands import options
+from exact.commands.certify_report import entries, write
 from exact.counterexample import Counterexample
 from exact.cycle_law import exact_pair
 from exact.estimate import work
+from exact.interception.command import LIMIT, SECONDS, Bounds
 from exact.interception.command import run as certify_torch
 from exact.journal import Journal, resumed
 from exact.plugins import label, load_method, own_errors, with_lead
@@ -50,6 +52,20 @@ Torch = Annotated[
     ),
 ]
 Coins = Annotated[str, typer.Option(help="With --torch: ideal, or grid (the coins that the float type can take).")]
+TargetName = Annotated[
+    str | None,
+    typer.Option(
+        "--target", help="With --torch: the name in the file that holds what is right.", show_default="target"
+    ),
+]
+Limit = Annotated[
+    int | None,
+    typer.Option("--limit", help="With --torch: outcomes walked at most; 0: no limit.", show_default=f"{LIMIT:,}"),
+]
+Seconds = Annotated[
+    float | None,
+    typer.Option("--seconds", help="With --torch: time at most; 0: no limit.", show_default=f"{SECONDS:g}"),
+]
 PrefixText = Annotated[str, typer.Option("--prefix", help='Start after this text: ids joined by ",".')]
 CycleCount = Annotated[int, typer.Option("--cycles", help="Cycles before the text is continued from the target.")]
 TABLE_1 = "Table 1"
@@ -110,8 +126,13 @@ def command(
     resume: options.Resume = None,
     prefix: PrefixText = "",
     cycles: CycleCount = 1,
+    report: options.Report = None,
+    plot: options.Plot = None,
     torch: Torch = None,
+    target: TargetName = None,
     coins: Coins = "ideal",
+    limit: Limit = None,
+    seconds: Seconds = None,
 ) -> int:
     """Certify methods as lossless on given rows, or refute them with a counterexample.
 
@@ -122,7 +143,13 @@ def command(
             raise InvalidInput("torch", torch, "no methods and no rows beside it: the file holds the function's target")
         if workers is not None or dask is not None or resume is not None:
             raise InvalidInput("torch", torch, "no --workers, --dask or --resume beside it: it is one job")
-        return certify_torch(torch, coins=coins, as_json=as_json, save=save)
+        if plot is not None:
+            raise InvalidInput("plot", str(plot), "no --plot beside --torch: --report shows its law")
+        bounds = Bounds(LIMIT if limit is None else limit, SECONDS if seconds is None else seconds)
+        return certify_torch(torch, target, coins, bounds, as_json, save, report)
+    for name, given in (("target", target), ("limit", limit), ("seconds", seconds)):
+        if given is not None:
+            raise InvalidInput(name, given, f"--torch beside it: --{name} is about a function")
     chosen = [*(names or []), *(method or [])]
     shape = options.shape_of(width, depth, budget)
     rules = [with_lead(load_method(name), lead) for name in chosen] or default_methods(lead)
@@ -137,9 +164,15 @@ def command(
         results = run(jobs, executor, Journal(resume, sweep, KINDS), show=not as_json)
     refuted = run(jobs_on(None, wrong_proxies(), table1.SHAPE)) if labelled else []
     if not as_json:
-        report(results, shape)
+        show(results, shape)
         if refuted:
-            report_refuted(refuted)
+            show_refuted(refuted)
+    if report is not None or plot is not None:
+        asked: list[tuple[Method, Rows | None]] = [(rule, each) for each in files for rule in rules]
+        asked += [(rule, None) for rule in wrong_proxies()] if labelled else []
+        sources: list[str | None] = [*chosen * len(files)] or [None] * len(asked)
+        certified = [(each.label, each.rows, each.certificate) for each in results + refuted]
+        write(report, plot, entries(certified, asked, sources, labelled))
     options.deliver(document(results + refuted), as_json, save)
     if labelled:
         return options.LOSSLESS if all(each.as_claimed for each in results + refuted) else options.LOSSY
@@ -227,7 +260,7 @@ def exit_code(results: list[Result]) -> int:
     return options.UNDECIDED if None in verdicts else options.LOSSLESS
 
 
-def report(results: list[Result], shape: TreeShape) -> None:
+def show(results: list[Result], shape: TreeShape) -> None:
     """The table of verdicts, counterexamples below it, and the scope."""
     options.out.print(
         f"width {shape.width}, depth {shape.depth}, budget {shape.budget}; exact TV; tau counts the target's token; "
@@ -262,7 +295,7 @@ def report(results: list[Result], shape: TreeShape) -> None:
         options.out.print(scope, style="dim", highlight=False, soft_wrap=True)
 
 
-def report_refuted(results: list[Result]) -> None:
+def show_refuted(results: list[Result]) -> None:
     """The wrong proxies on Table 1's rows, and whether they are refuted as expected."""
     options.out.print("\nWrong proxies on Table 1's rows (q = 1/2 3/10 1/5, p = 1/2 1/5 3/10, m = 1, K = 3, R = 2):")
     for each in results:

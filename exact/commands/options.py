@@ -21,6 +21,7 @@ from rich.console import Console
 from exact import executors, files
 from exact.journal import subject
 from exact.outcomes import EnumerationError
+from exact.provenance import Provenance, of_command
 from exact.rows_file import Rows, read_rows, shipped_rows
 from exact.sending import WorkerError
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
@@ -88,6 +89,16 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdou
 Save = Annotated[
     Path | None,
     typer.Option("--save", help="Write the JSON document to FILE.", metavar="FILE", callback=writable("save")),
+]
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        help="Write one self-contained HTML page, to be sent to a colleague.",
+        metavar="FILE",
+        callback=writable("report"),
+        show_default=False,
+    ),
 ]
 Plot = Annotated[
     Path | None,
@@ -167,9 +178,18 @@ def need(extra: str, *modules: str) -> None:
             raise InvalidInput("extra", f"{module} not installed", f"pip install 'rheo-lossless[{extra}]'")
 
 
+_line: list[str] = []  # the command line that is being run
+
+
+def provenance() -> Provenance:
+    """What makes the result of the command that is being run."""
+    return of_command(_line)
+
+
 def run(app: typer.Typer, arguments: list[str] | None = None) -> int:
     """Run a command line: its exit code; bad input is one line on stderr and 2, Ctrl-C 130."""
     command = typer.main.get_command(app)
+    _line[:] = [app.info.name or Path(sys.argv[0]).name, *(sys.argv[1:] if arguments is None else arguments)]
     try:
         code = command.main(args=arguments, standalone_mode=False)
     except _UsageError as error:

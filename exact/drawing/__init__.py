@@ -1,5 +1,6 @@
 """Pictures (extra `plot`): draft trees, classes and laws, and the one look that all pictures of the project share."""
 
+from exact.drawing.certificates import draw_certificates
 from exact.drawing.laws import draw_law, draw_table1
 from exact.drawing.layout import Names
 from exact.drawing.panels import Picture
@@ -13,6 +14,7 @@ __all__ = [
     "Picture",
     "Section",
     "class_section",
+    "draw_certificates",
     "draw_classes",
     "draw_law",
     "draw_sections",

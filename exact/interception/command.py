@@ -7,21 +7,87 @@ sampler or, with a name `length`, the model that `certify_function` takes.
 from __future__ import annotations
 
 import inspect
-from contextlib import nullcontext
+import math
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
+from exact import files
 from exact.commands import options
-from exact.interception.replay import Interception
+from exact.interception.replay import Interception, covered
 from exact.interception.session import Coins
 from exact.interception.verdict import FunctionCertificate, certify_function, plain
-from exact.outcomes import EnumerationError
+from exact.outcomes import EnumerationError, TooManyDraws, TooManyOutcomes, share
 from exact.plugins import load_name
+from exact.reporting import function_page
 from rheo_core import InvalidInput
+from rheo_core.errors import check_count
+
+LIMIT = 100_000
+SECONDS = 600.0
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How long a function may be followed: outcomes, and seconds of time (0: no limit)."""
+
+    outcomes: int = LIMIT
+    seconds: float = SECONDS
+
+    def __post_init__(self) -> None:
+        check_count("limit", self.outcomes, 0)
+        if not 0 <= self.seconds < math.inf:
+            raise InvalidInput("seconds", self.seconds, "a number of at least 0 (0: no limit)")
+
+    @property
+    def limit(self) -> int | None:
+        """The outcomes, or None."""
+        return self.outcomes or None
+
+
+class OutOfTime(EnumerationError):
+    """More time than was given; what was enumerated until then is said."""
+
+    def __init__(self, seconds: float, mass: Fraction | None) -> None:
+        held = "" if mass is None else f" (the runs enumerated hold {share(mass)} of the mass)"
+        super().__init__(f"not done after {seconds:g} s{held}; --seconds gives it more, 0 lifts the limit")
+
+
+class _Alarm(BaseException):
+    """The end of the time; no `except Exception` of the code under test takes it for its own."""
+
+
+@contextmanager
+def timed(seconds: float) -> Iterator[None]:
+    """Raise `OutOfTime` after so many seconds, wherever the code under test is (0, or without such signals: never)."""
+    if not seconds or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[Fraction | None] = []
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        held.append(covered())
+        raise _Alarm
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1)  # and again each second, should the code swallow it
+    try:
+        yield
+    except _Alarm:
+        raise OutOfTime(seconds, held[0]) from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def certify_file(
-    spec: str, target: str | None = None, coins: str = "ideal", limit: int | None = None
+    spec: str, target: str | None = None, coins: str = "ideal", bounds: Bounds | None = None
 ) -> tuple[FunctionCertificate | None, dict[str, Any]]:
     """The verdict on `path.py:function`, a function of no argument, and the JSON document of the run.
 
@@ -45,13 +111,19 @@ def certify_file(
     if target is not None and target not in names:
         raise InvalidInput("target", f"{path}:{target}", "a name that the file defines")
     right = names.get("target" if target is None else target)
+    bounds = bounds or Bounds()
     document: dict[str, Any] = {"command": "certify", "torch": spec}
     try:
-        if right is None:
-            law = Interception(kind, limit).law(function)
-            rows = [[plain(key), str(mass), float(mass)] for key, mass in law.items()]
-            return None, document | {"lossless": None, "verdict": "no target", "law": rows}
-        certificate = certify_function(function, target=right, length=names.get("length"), coins=kind, limit=limit)
+        with timed(bounds.seconds):
+            if right is None:
+                law = Interception(kind, bounds.limit).law(function)
+                rows = [[plain(key), str(mass), float(mass)] for key, mass in law.items()]
+                return None, document | {"lossless": None, "verdict": "no target", "law": rows}
+            certificate = certify_function(
+                function, target=right, length=names.get("length"), coins=kind, limit=bounds.limit
+            )
+    except (TooManyOutcomes, TooManyDraws) as error:
+        raise EnumerationError(f"{error}; --limit N allows N outcomes, 0 any number and runs of any length") from None
     except (InvalidInput, EnumerationError):
         raise
     except Exception as error:
@@ -79,14 +151,24 @@ def run(
     spec: str,
     target: str | None = None,
     coins: str = "ideal",
-    limit: int | None = None,
+    bounds: Bounds | None = None,
     as_json: bool = False,
     save: Path | None = None,
+    page: Path | None = None,
 ) -> int:
-    """Certify the function, print the verdict or the JSON document, write it to a file if asked; the exit code."""
+    """Certify the function, print the verdict or the JSON document, write it or the page if asked; the exit code."""
     with options.err.status(f"every outcome of {spec}") if options.err.is_terminal else nullcontext():
-        certificate, document = certify_file(spec, target, coins, limit)
+        certificate, document = certify_file(spec, target, coins, bounds)
     if not as_json:
         options.out.print(report(certificate, document), highlight=False, markup=False)
     options.deliver(document, as_json, save)
+    if page is not None:
+        law = {_key(key): Fraction(mass) for key, mass, _ in document["law"]}
+        made = function_page(spec, certificate, law, options.provenance(), target or "target")
+        files.save_text(page, made, "report")
     return exit_code(certificate)
+
+
+def _key(result: Any) -> Any:
+    """A result of a JSON document as it was: lists are tuples."""
+    return tuple(map(_key, result)) if isinstance(result, list) else result

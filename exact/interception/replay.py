@@ -23,7 +23,7 @@ from exact.interception.patches import Patch, applied
 from exact.interception.python_calls import random_patches
 from exact.interception.session import Coins, Session
 from exact.interception.uniforms import FOLLOWED, Uniform
-from exact.outcomes import ExhaustiveChooser, TooManyOutcomes, UnhashableResult
+from exact.outcomes import DRAWS, ExhaustiveChooser, TooManyOutcomes, UnhashableResult
 from rheo_core import InvalidInput
 
 _PYTHON_STATE, _NUMPY_STATE = random.getstate, np.random.get_state
@@ -77,6 +77,7 @@ class Interception:
         if _ACTIVE:
             raise Unsupported("torch_law inside torch_law", "a law taken while another is", "one at a time")
         session = Session(self.coins)
+        session.walk.most = None if self.limit is None else DRAWS
         patches = _patches(session, function, args, kwargs)
         covered: Any = ZERO
 
@@ -160,6 +161,11 @@ def current() -> Session:
     if not _ACTIVE:
         raise InvalidInput("a uniform", "used after its law was taken", "use inside the function that is certified")
     return _ACTIVE[-1]
+
+
+def covered() -> Fraction | None:
+    """The mass of the runs that are done, of the law that is being taken; None between two runs."""
+    return fraction(_ACTIVE[-1].walk.behind()) if _ACTIVE else None
 
 
 def current_chooser() -> ExhaustiveChooser:
