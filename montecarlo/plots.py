@@ -11,7 +11,7 @@ import numpy as np
 
 from exact.drawing import COLOURS, save_figure, style
 from exact.drawing.style import CYCLE, FAINT, INK, MUTED
-from montecarlo.auditing import Report
+from montecarlo.auditing import Bias, Report
 from montecarlo.planning import Bars, MethodPower, plans, power
 from montecarlo.simulation import Outcome
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 GRID = 200
 """Points of a curve."""
+
+TINY = 1e-12
+"""A standard error of rounding alone."""
 
 Evidence = Sequence[tuple[int, float]]
 """How the evidence went: tokens so far, log10 of the wealth."""
@@ -84,7 +87,7 @@ def report_figure(report: Report, evidence: Evidence = ()) -> Figure:
         evidence_axes(first, [evidence], report.alarm)
         verdict = "Evidence of loss" if report.evidence_of_loss else "No loss seen"
         first.set_title(f"{verdict} in {report.tokens:,} tokens")
-        scores = [bias.excess / max(bias.standard_error, 1e-300) for bias in report.biases]
+        scores = [_score(bias) for bias in report.biases]
         places = np.arange(len(scores))
         left.barh(places, scores, color=[CYCLE[0] if score < 0 else CYCLE[1] for score in scores], height=0.65)
         left.set_yticks(places, [bias.name for bias in report.biases])
@@ -101,6 +104,11 @@ def report_figure(report: Report, evidence: Evidence = ()) -> Figure:
         leading = report.leading.name if report.biases else "nothing"
         right.set(xlabel="position in the cycle", ylabel="excess (± 2 s.e.)", title=f"{leading}, by position")
     return figure
+
+
+def _score(bias: Bias) -> float:
+    """The excess in standard errors; 0 for a function that cannot vary (the top-K of a tiny vocabulary)."""
+    return bias.excess / bias.standard_error if bias.standard_error > TINY else 0.0
 
 
 def evidence_axes(ax: Axes, curves: Sequence[Evidence], alarm: float, colours: Sequence[str] = CYCLE) -> None:

@@ -3,6 +3,8 @@
 import json
 import os
 import threading
+from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -17,10 +19,16 @@ from rheo_core import InvalidInput
 APPS = {"rheo-exact": exact_app, "rheo-montecarlo": montecarlo_app, "gpu_runner": gpu_app}
 
 
+def group_of(app):
+    """The group of commands behind a program."""
+    group: Any = typer.main.get_command(app)
+    return group
+
+
 def targets():
     """(program, command, option) of everything that the programs write: every option that asks for a FILE."""
     for program, app in APPS.items():
-        for name, command in typer.main.get_command(app).commands.items():
+        for name, command in group_of(app).commands.items():
             for each in command.params:
                 if each.param_type_name == "option" and each.metavar == "FILE":
                     yield program, name, each.name
@@ -48,7 +56,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(
     monkeypatch, capsys, tmp_path, program, command, option
 ):
     """The command itself is replaced by one that must not be reached."""
-    group = typer.main.get_command(APPS[program])
+    group = group_of(APPS[program])
     group.commands[command].callback = lambda **_: pytest.fail("the command was run")
     monkeypatch.setattr(typer.main, "get_command", lambda app: group)
     ending = {"plot": ".png", "report": ".html"}.get(option, ".json")
@@ -82,7 +90,7 @@ def test_what_was_there_stays_until_the_new_file_is_whole(monkeypatch, tmp_path)
     path.write_text("before")
     files.check_writable(path)
     assert path.read_text() == "before"
-    monkeypatch.setattr(files.Path, "replace", lambda self, target: (_ for _ in ()).throw(OSError(28, "disk full")))
+    monkeypatch.setattr(Path, "replace", lambda self, target: (_ for _ in ()).throw(OSError(28, "disk full")))
     with pytest.raises(InvalidInput, match="disk full"):
         files.save_text(path, "after")
     assert path.read_text() == "before"
@@ -103,9 +111,9 @@ def test_a_link_stays_a_link(tmp_path):
 
 
 def test_a_device_or_a_pipe_is_written_to_and_not_replaced(tmp_path):
-    files.check_writable(files.Path(os.devnull))
-    files.save_text(files.Path(os.devnull), "nothing")
-    assert not files.Path(os.devnull).is_file()
+    files.check_writable(Path(os.devnull))
+    files.save_text(Path(os.devnull), "nothing")
+    assert not Path(os.devnull).is_file()
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     heard = []
@@ -169,9 +177,14 @@ def test_the_size_is_told_before_the_work(monkeypatch, capsys):
 
 def test_a_long_sweep_is_estimated_within_a_factor_of_ten(monkeypatch):
     """K = 3, D = 3, R = 8 over five temperatures takes some seconds on a current core."""
-    told = []
+    told: list[float] = []
+
+    def noted(seconds):
+        told.append(seconds)
+        return ""
+
     monkeypatch.setattr(rates, "ANNOUNCED", 0)
-    monkeypatch.setattr(rates, "spelled", lambda seconds: told.append(seconds) or "")
+    monkeypatch.setattr(rates, "spelled", noted)
     monkeypatch.setattr(rates, "sweeps", lambda *arguments: [])
     monkeypatch.setattr(rates, "report_sweeps", lambda *arguments: None)
     assert options.run(exact_app, ["rates"]) == 0
