@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
@@ -112,18 +116,33 @@ def command(
         asked={each: [question.id for question in found] for each, found in asked.items()},
     )  # fmt: skip
     main = part.index == 0 or shard is not None
-    with RunFolder(out, arguments.document(), resume, part) as folder:
+    with RunFolder(out, arguments.document(), resume, part) as folder, _terminated_as_interrupted():
         try:
             _measure(arguments, asked, folder, place, quiet=as_json or not main)
             if main and shard is None:
                 _wait(folder, len(arguments.tasks()))
         except KeyboardInterrupt:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun's, which follows Ctrl-C
             if main and folder.has_started:
                 deliver(read_report(out, name), as_json, save, plot)
             raise
     if main:
         deliver(read_report(out, name), as_json, save, plot)
     return 0
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM (of torchrun, of a batch system) ends a run as Ctrl-C does, with a report of what there is."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _or(given: Number | None, default: Number) -> Number:

@@ -313,17 +313,23 @@ COMMAND = (sys.executable, "-c", "from gpu_runner.cli import main; main()")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
+def wait_for_lines(process, out, least):
+    """Wait until a process has written so many lines; how many it has."""
+    seen = 0
+    while seen < least:
+        assert process.poll() is None, "it ended before it could be stopped"
+        seen = sum(file.read_bytes().count(b"\n") for file in out.glob("answers*.jsonl"))
+        time.sleep(0.01)
+    return seen
+
+
 @pytest.mark.slow
 def test_killed_outright_it_loses_one_question_at_most(place, whole, tmp_path):
     out = tmp_path / "run"
     given = arguments(place, "table2", out, *SETS)
     process = subprocess.Popen([*COMMAND, *given], env=ENVIRONMENT)
     try:
-        seen = 0
-        while seen < 5:
-            assert process.poll() is None, "it ended before it could be killed"
-            seen = (out / "answers.jsonl").read_bytes().count(b"\n") if (out / "answers.jsonl").exists() else 0
-            time.sleep(0.01)
+        seen = wait_for_lines(process, out, 5)
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -332,16 +338,34 @@ def test_killed_outright_it_loses_one_question_at_most(place, whole, tmp_path):
     assert lines(out) == lines(whole[0])
 
 
+LAUNCH = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "gpu_runner")
+
+
 @pytest.mark.slow
 def test_torchrun_gives_the_same_as_one_process(place, whole, tmp_path):
     out, save = tmp_path / "run", tmp_path / "run.json"
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     given = arguments(place, "table2", out, *SETS, "--save", save)
-    done = subprocess.run(
-        [*launch, "-m", "gpu_runner", *given], env=ENVIRONMENT, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([*LAUNCH, *given], env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert {file.name for file in out.glob("answers*")} == {"answers-0-of-2.jsonl", "answers-1-of-2.jsonl"}
     assert lines(out) == lines(whole[0])
     assert untimed(json.loads(save.read_text())) == untimed(whole[1])
     assert done.stdout.count("Table 2") == 1
+
+
+@pytest.mark.slow
+def test_interrupted_under_torchrun_it_reports_what_there_is(place, whole, tmp_path):
+    out, save = tmp_path / "run", tmp_path / "run.json"
+    given = arguments(place, "table2", out, *SETS, "--save", save)
+    process = subprocess.Popen([*LAUNCH, *given, "--length", "60"], env=ENVIRONMENT, start_new_session=True)
+    try:
+        wait_for_lines(process, out, 5)
+    finally:
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait(60)
+    document = json.loads(save.read_text())
+    assert not document["finished"]
+    assert document["done"] >= 5
+    resumed = subprocess.run([*LAUNCH, *given, "--length", "60", "--resume"], env=ENVIRONMENT, check=True)
+    assert resumed.returncode == 0
+    assert json.loads(save.read_text())["finished"]
