@@ -157,6 +157,8 @@ def parse(line: bytes, where: str) -> SetQuestion:
     for turn, text in enumerate(turns):
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput(f"{where}: turns[{turn}]", repr(text), "a text that is not empty")
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise InvalidInput(f"{where}: turns[{turn}]", repr(text), "Unicode text (half a surrogate pair is none)")
     if not isinstance(category, str):
         raise InvalidInput(f"{where}: category", category, "a string")
     return SetQuestion(number, tuple(turns), category)

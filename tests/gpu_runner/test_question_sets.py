@@ -47,6 +47,7 @@ def test_questions_in_their_order(tmp_path):
         ({"question_id": 1}, "jsonl:2: turns: got None"),
         ({**FIRST, "turns": ["a", " "]}, r"jsonl:2: turns\[1\]: got ' '"),
         ({**FIRST, "turns": [3]}, r"jsonl:2: turns\[0\]: got 3"),
+        (b'{"question_id": 1, "turns": ["a \\ud83d"]}', r"jsonl:2: turns\[0\]: got 'a \\ud83d', expected Unicode text"),
         ({**FIRST, "category": 3}, "jsonl:2: category: got 3"),
         (FIRST, "jsonl:2: question_id: got 81, expected an id of its own"),
     ],
