@@ -11,7 +11,7 @@ import typer
 
 from exact import files
 from exact.cli import app as exact_app
-from exact.commands import options, rates
+from exact.commands import certify, options, rates
 from gpu_runner.cli import app as gpu_app
 from montecarlo.cli import app as montecarlo_app
 from rheo_core import InvalidInput
@@ -144,14 +144,18 @@ BROKEN = "def verify(p, tail, candidates, sampled, lead, chooser, at):\n    retu
         (["hunt", "rheo", "--resume", "other.json", "--seconds", "1"], "resume: got other.json"),
         (["hunt", "rheo", "--denominator", "1", "--max-vocabulary", "1"], "max_vocabulary"),
         (["hunt", "broken.py:verify", "--seconds", "1"], "NameError"),
+        (["certify", "rheo", "--workers", "-1"], "workers: got -1"),
+        (["certify", "rheo", "--resume", "other.json"], "resume: got other.json"),
         (["rates", "--workers", "-1"], "workers: got -1"),
+        (["rates", "--resume", "other.json"], "resume: got other.json"),
         (["rates", "--temperatures", "-1"], "temperature: got -1"),
         (["rates", "--plot", "a.png", "--target", "1", "--draft", "1"], "plot: got a.png"),
     ],
 )
 def test_bad_input_is_one_line_even_where_a_size_is_told(monkeypatch, capsys, tmp_path, arguments, said):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(rates, "ANNOUNCED", 0)
+    for module in (certify, rates):
+        monkeypatch.setattr(module, "ANNOUNCED", 0)
     (tmp_path / "other.json").write_text(json.dumps({"of": "another method"}) + "\n")
     (tmp_path / "broken.py").write_text(BROKEN)
     assert options.run(exact_app, arguments) == 2

@@ -23,7 +23,7 @@ from exact.commands import options
 from exact.commands.certify_report import entries, write
 from exact.counterexample import Counterexample
 from exact.cycle_law import exact_pair
-from exact.estimate import work
+from exact.estimate import ANNOUNCED, work
 from exact.interception.command import LIMIT, SECONDS, Bounds
 from exact.interception.command import run as certify_torch
 from exact.journal import Journal, resumed
@@ -69,7 +69,6 @@ Seconds = Annotated[
 PrefixText = Annotated[str, typer.Option("--prefix", help='Start after this text: ids joined by ",".')]
 CycleCount = Annotated[int, typer.Option("--cycles", help="Cycles before the text is continued from the target.")]
 TABLE_1 = "Table 1"
-ANNOUNCED = 5  # seconds of expected work from which it is said beforehand
 MARKS = {True: "proved", False: "[red]refuted[/]", None: "-"}
 
 
@@ -158,10 +157,10 @@ def command(
     start = prefix_of(prefix)
     check_count("cycles", cycles, 1)
     jobs = [replace(job, prefix=start, cycles=cycles) for each in files for job in jobs_on(each, rules, shape)]
-    announce(jobs)
-    sweep = options.fingerprint(chosen, "certify", shape, lead, start, cycles, files)
+    journal = Journal(resume, options.fingerprint(chosen, "certify", shape, lead, start, cycles, files), KINDS)
     with options.opened(workers, dask, default=2 if labelled else 1) as executor:
-        results = run(jobs, executor, Journal(resume, sweep, KINDS), show=not as_json)
+        announce(jobs)
+        results = run(jobs, executor, journal, show=not as_json)
     refuted = run(jobs_on(None, wrong_proxies(), table1.SHAPE)) if labelled else []
     if not as_json:
         show(results, shape)
