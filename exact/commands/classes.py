@@ -49,7 +49,7 @@ def command(
     most = 24 if len(jobs) == 1 else 6
     entries, sections = [], []
     with options.opened(workers, dask) as executor:
-        listed = in_order(partial(_classes, jobs, shape), range(len(jobs)), executor)
+        listed = in_order(partial(sorted_classes, jobs, shape), range(len(jobs)), executor)
         for (rule, each), found in zip(jobs, listed, strict=True):
             entries.append(_entry(label(rule), each.name, found))
             if not as_json:
@@ -69,7 +69,7 @@ def tree_method(rule: Method) -> TreeMethod:
     return rule
 
 
-def _classes(jobs: Sequence[tuple[TreeMethod, Rows]], shape: TreeShape, which: int) -> list[TreeClass]:
+def sorted_classes(jobs: Sequence[tuple[TreeMethod, Rows]], shape: TreeShape, which: int) -> list[TreeClass]:
     rule, rows = jobs[which]
     with own_errors(rule):
         return classes_of(rule, rows, shape)

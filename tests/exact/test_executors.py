@@ -99,11 +99,12 @@ def test_what_is_done_is_given_before_the_failure():
             raise InvalidInput("job", number, "none that fails")
         return number
 
-    found = []
-    with ThreadPoolExecutor(2) as threads, pytest.raises(InvalidInput, match="job: got 0"):
-        for number, _ in as_done(job, range(4), threads):
-            found.append(number)
-    assert sorted(found) == [1, 2, 3]
+    found: list[tuple[int, int]] = []
+    with ThreadPoolExecutor(2) as threads:
+        done = map(found.append, as_done(job, range(4), threads))
+        with pytest.raises(InvalidInput, match="job: got 0"):
+            list(done)
+    assert sorted(found) == [(1, 1), (2, 2), (3, 3)]
 
 
 def test_batches_shrink_where_jobs_become_heavy(monkeypatch):
@@ -181,7 +182,7 @@ def test_a_users_rule_can_be_sent_with_and_without_cloudpickle(tmp_path, monkeyp
 
 
 def test_a_thread_keeps_what_it_used_last():
-    made = []
+    made: list[int] = []
 
     for key in [*range(KEPT), 0, KEPT, 0, 1]:
         kept(("test", key), partial(made.append, key))
