@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from gpu_runner.training.text import Line
 
 DRAFT_VOCABULARY = 32_000
+PEAK = 0.5
+"""Peak of the learning rate times the hidden size: wide models take smaller steps."""
 
 
 def command(
@@ -71,7 +73,10 @@ def command(
     ] = None,
     steps: Annotated[int, typer.Option("--steps", help="Steps of training-time test.")] = 4,
     decay: Annotated[float, typer.Option("--decay", help="Step s weighs decay^s in the loss.")] = 0.8,
-    learning_rate: Annotated[float, typer.Option("--learning-rate", help="Its peak.")] = 3e-4,
+    learning_rate: Annotated[
+        float | None,
+        typer.Option("--learning-rate", help="Its peak; 0.5 / hidden size without it.", show_default=False),
+    ] = None,
     epochs: Annotated[int, typer.Option("--epochs", help="Passes over the text.")] = 1,
     length: Annotated[int, typer.Option("--length", help="Tokens a row; longer documents are cut.")] = 1024,
     batch: Annotated[int, typer.Option("--batch", help="Rows an update.")] = 4,
@@ -103,7 +108,8 @@ def command(
     from gpu_runner.training.loop import Settings, Training
     from gpu_runner.training.text import read_text
 
-    settings = Settings(steps, decay, learning_rate, epochs, length, batch, bf16, seed)
+    peak = Settings.learning_rate if learning_rate is None else learning_rate
+    settings = Settings(steps, decay, peak, epochs, length, batch, bf16, seed)
     check(out, init, evaluate, resume, generate, answer_length, at_once, every, threads)
     find_dtype(dtype)
     lines = read_text(text, answers=not generate)
@@ -112,6 +118,8 @@ def command(
     if threads:
         torch.set_num_threads(threads)
     model = load_target(target, find_device(device), dtype)
+    if learning_rate is None:
+        settings = replace(settings, learning_rate=PEAK / model.embedding.shape[-1])
     kept = out / folder.DOCUMENTS if out is not None and documents is None else documents
     used = prepare(model, text, lines, kept, generate, answer_length, at_once, seed, plain, as_json)
     corpus = corpus_of(used, length, 1.0 if evaluate else held_out, seed)

@@ -23,27 +23,33 @@ from rheo_core import InvalidInput
 
 SPREAD = 0.02
 """Standard deviation of new matrices."""
+SOFTENED = 0.3
+"""What the target's last norm is scaled by, so that a new head is not sure of what it cannot know yet."""
 
 
 def new_head(target: CausalModel, ids: Tensor | None, seed: int, rope_base: float | None = None) -> Checkpoint:
     """A head of the target's own sizes, drafting over the target ids `ids` [draft V] (None: the whole vocabulary).
 
-    The last norm and lm_head start as the target's own (its rows at `ids`), the other matrices as small random
-    numbers, norms at 1.
+    It starts as a softened reading of the target's highest stream: fc hands that on, lm_head and the last norm (scaled
+    down) are the target's own where it has them. The other norms are 1, the other matrices small random numbers.
     """
     if rope_base is not None and not rope_base > 0:
         raise InvalidInput("rope-base", rope_base, "a positive number")
     config = _config(target, target.vocabulary if ids is None else len(ids), rope_base)
+    shapes = config.shapes()
     generator = torch.Generator().manual_seed(derived(seed, len("head")))
-    tensors: dict[str, Tensor] = {}
-    for name, shape in config.shapes().items():
-        tensors[name] = torch.ones(shape) if len(shape) == 1 else torch.randn(shape, generator=generator) * SPREAD
+    tensors = {
+        name: torch.ones(shape) if len(shape) == 1 else torch.randn(shape, generator=generator) * SPREAD
+        for name, shape in shapes.items()
+    }
+    lower = shapes["fc.weight"][1] - config.target_hidden
+    tensors["fc.weight"] = torch.cat([torch.zeros(config.hidden, lower), torch.eye(config.hidden)], dim=-1)
     rows, norm = target.model.get_output_embeddings(), getattr(target.model.base_model, "norm", None)
-    for name, source, kept in (("lm_head.weight", rows, ids), ("norm.weight", norm, None)):
-        weight = getattr(source, "weight", None)
-        if isinstance(weight, Tensor):
-            taken = (weight if kept is None else weight[kept.to(weight.device)]).detach().cpu().float()
-            tensors[name] = taken if taken.shape == tensors[name].shape else tensors[name]
+    if rows is not None and tuple(rows.weight.shape) == (target.vocabulary, config.hidden):
+        kept = rows.weight.detach() if ids is None else rows.weight.detach()[ids.to(rows.weight.device)]
+        tensors["lm_head.weight"] = kept.to("cpu", torch.float32, copy=True)
+    if norm is not None and tuple(norm.weight.shape) == (config.hidden,):
+        tensors["norm.weight"] = SOFTENED * norm.weight.detach().to("cpu", torch.float32)
     return Checkpoint(config, tensors, ids, None)
 
 
