@@ -24,6 +24,9 @@ PANELS = 6
 BY_LEAD = (CYCLE[1], CYCLE[0], CYCLE[2], CYCLE[3], CYCLE[4], CYCLE[7])
 """Colours of m = 0, 1, ..."""
 
+OTHERS = (CYCLE[4], CYCLE[7], CYCLE[6], INK)
+"""Colours of methods that have none of their own, in order."""
+
 SOLID = "#a9c6de"
 """Inside of a bar of a lossless method."""
 
@@ -111,7 +114,7 @@ def _over_temperatures(ax: Axes, swept: Sequence[Sweep], width: int, rows: str |
 def _colour(name: str, swept: Sequence[Sweep]) -> str:
     """A method's own colour, or the next one of the cycle."""
     others = [each for each in dict.fromkeys(each.method.name for each in swept) if each not in COLOURS]
-    return COLOURS[name] if name in COLOURS else CYCLE[(1 + others.index(name)) % len(CYCLE)]
+    return COLOURS[name] if name in COLOURS else OTHERS[others.index(name) % len(OTHERS)]
 
 
 def _once(ax: Axes) -> None:
