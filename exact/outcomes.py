@@ -71,7 +71,7 @@ class Branch:
     taken: int = 0
 
 
-DRAWS = 10_000
+DRAWS = 1_000
 """Random calls of one run, where the number of outcomes is limited at all."""
 
 
