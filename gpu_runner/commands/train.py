@@ -220,7 +220,7 @@ def start(
 
 
 def run(out: Path, training: Training, every: int, keep: Any, quiet: bool) -> Judged:
-    """All updates that are left, with checkpoints; Ctrl-C ends after the update under way, a second one at once."""
+    """All updates that are left, with checkpoints; Ctrl-C ends after the one under way, a second Ctrl-C at once."""
     from gpu_runner.training.folder import log
 
     def judge() -> Judged:
@@ -249,21 +249,27 @@ def run(out: Path, training: Training, every: int, keep: Any, quiet: bool) -> Ju
 
 @contextmanager
 def _asked_to_stop() -> Iterator[threading.Event]:
-    """An event set by the first Ctrl-C; the second one interrupts as ever."""
+    """An event set by the first Ctrl-C or SIGTERM (of batch systems); a second one is not held up."""
     event = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield event
         return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def give_back() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
     def ask(number: int, frame: Any) -> None:
         event.set()
-        signal.signal(signal.SIGINT, before)
+        give_back()
 
-    before = signal.signal(signal.SIGINT, ask)
+    for number in before:
+        signal.signal(number, ask)
     try:
         yield event
     finally:
-        signal.signal(signal.SIGINT, before)
+        give_back()
 
 
 def describe(corpus: Corpus, training: Training | None) -> str:

@@ -88,7 +88,10 @@ def weights(out):
     return (out / "model.safetensors").read_bytes()
 
 
-def test_killed_and_resumed_equals_uninterrupted(folder, tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize(
+    "by", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)], ids=["SIGINT", "SIGTERM"]
+)
+def test_killed_and_resumed_equals_uninterrupted(folder, tmp_path, capsys, monkeypatch, by):
     more = ("--epochs", 2, "--every", 2, "--held-out", 0.25)
     assert run(capsys, *trained(folder, tmp_path / "whole", *more))[0] == 0
     update = Training.update
@@ -107,7 +110,7 @@ def test_killed_and_resumed_equals_uninterrupted(folder, tmp_path, capsys, monke
     def asked_to_stop(self):
         done = update(self)
         if self.done == 5:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), by)
         return done
 
     monkeypatch.setattr(Training, "update", asked_to_stop)
@@ -116,6 +119,7 @@ def test_killed_and_resumed_equals_uninterrupted(folder, tmp_path, capsys, monke
     assert "resumed after 2 of" in said
     assert "stopped after 5 of" in said
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     monkeypatch.setattr(Training, "update", update)
     code, _, said = run(capsys, *trained(folder, cut, *more))
     assert code == 2
