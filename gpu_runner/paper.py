@@ -60,8 +60,8 @@ TABLE_5 = {
 
 FINDINGS = MappingProxyType(
     {
-        "figure3": "m = 1 best or near best, m = 0 and 2 above top-k, m >= 3 near it",
-        "figure4": "all rise as T falls; m = 0 meets top-k at T -> 0, m = 1 stays apart",
+        "figure3": "m = 1 best or near best, m = 0 and 2 above top-k, m ≥ 3 near it",
+        "figure4": "all rise as T falls; m = 0 meets top-k at T → 0, m = 1 stays apart",
     }
 )
 """What the paper says about the figures that it gives no numbers for."""

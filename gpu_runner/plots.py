@@ -16,6 +16,7 @@ from exact.commands.options import need
 from exact.drawing.style import CYCLE, INK, MUTED, save_figure, style
 from gpu_runner.experiments import BASELINE, Cell
 from gpu_runner.layouts import heading, title_of
+from gpu_runner.paper import FINDINGS
 from gpu_runner.results import Entry
 from rheo_core import InvalidInput
 
@@ -70,8 +71,9 @@ def sweep_figure(report: Report, path: Path) -> None:
         for row in panels[:, 0]:
             row.set_ylabel("acceptance length τ")
         title, pair, setting = heading(report.arguments, report.sources)
-        figure.suptitle(f"{title}\n\n", x=0.01, ha="left", fontsize=11, weight="bold")
-        figure.text(0.01, 1 - 0.4 / figure.get_figheight(), f"{pair}\n{setting}", fontsize=7, color=MUTED, va="center")
+        figure.suptitle(f"{title}\n\n", x=0.01, ha="left", fontsize=11, weight="bold", linespacing=1.45)
+        said = f"{pair}\n{setting}\nthe paper, on its own pairs: {FINDINGS[report.experiment.name]}"
+        figure.text(0.01, 1 - 0.47 / figure.get_figheight(), said, fontsize=7, color=MUTED, va="center")
         handles, labels = panels.flat[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2 if rows > 1 or columns == 1 else 5)
     save_figure(figure, path)
