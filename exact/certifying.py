@@ -21,6 +21,7 @@ from exact.counterexample import Counterexample, table
 from exact.cycle_law import Comparison, Emitted, acceptance_by_depth, compare, cycle_law, exact_pair, text_law
 from exact.document import classes_digest, parts
 from exact.every_target import Drafting, EveryTarget, check_drafting, every_target
+from exact.steadiness import Steady, check_every_cycle
 from rheo_core import InvalidInput, Method, Pair, TreeMethod, TreeShape, find_method
 from rheo_core.errors import check_count
 from rheo_core.rows import DraftModel, Prefix, TargetModel, check_prefix
@@ -36,7 +37,10 @@ class Study:
     """
 
     def __init__(self, target: TargetModel, draft: DraftModel, ids: Sequence[int] | None = None) -> None:
-        self.given = Pair(target, draft, ids)
+        for name, model in (("target", target), ("draft", draft)):
+            if not callable(model):
+                raise InvalidInput(name, model, "a model: a function from a prefix to a row")
+        self.given = Pair(Steady(target, "target"), Steady(draft, "draft"), ids)
         self.exact = exact_pair(self.given)
         self._classes: dict[Any, tuple[list[TreeClass], TreeMethod]] = {}
         self._drafting: dict[Any, Drafting] = {}
@@ -76,6 +80,8 @@ class Study:
         known = self.classes(rule, prefix, shape) if isinstance(rule, TreeMethod) else None
         emitted, found, text, compared = _run(rule, self.exact, prefix, shape, length, cycles, known)
         lossless = compared.wrong is None
+        if lossless:
+            check_every_cycle(rule, self.exact, prefix, shape, found, emitted)
         bound = None
         if arithmetic.kind != "O":
             emitted, found, text, rounded = _run(rule, self.given, prefix, shape, length, cycles, None)
@@ -146,7 +152,8 @@ def certify(
 
     The law of the first `length` tokens (None: depth + 1) of `cycles` cycles continued from the target is computed
     exactly: the first verdict, on these rows. The `second`, for every target at this q, is the p-free certificate.
-    Raises `InvalidInput` on rows, ids or shapes that the definitions do not allow.
+    Raises `InvalidInput` on rows, ids or shapes that the definitions do not allow, on a model that answers differently
+    when asked twice, and on a rule whose law depends on the cycle number in `at`.
 
     >>> from fractions import Fraction as F
     >>> draft, target = [F(1, 2), F(3, 10), F(1, 5)], [F(1, 2), F(1, 5), F(3, 10)]  # Table 1
