@@ -7,7 +7,8 @@ value where the pair is the paper's. Table 5 has supports as rows, as in the pap
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -23,6 +24,29 @@ if TYPE_CHECKING:
     from gpu_runner.reproduction import Arguments
 
 AVERAGE = "average"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How a figure is written: its name, a factor, digits, a sign behind.
+
+    >>> Unit("accepted", 100, 1, "%").show(0.0672, 0.01, "+")
+    '+6.7±1.0%'
+    """
+
+    name: str
+    factor: float
+    digits: int
+    sign: str
+
+    def show(self, value: float, spread: float | None = None, plus: str = "") -> str:
+        """A value and its spread."""
+        around = "" if spread is None else f"±{self.factor * spread:.{self.digits}f}"
+        return f"{self.factor * value:{plus}.{self.digits}f}{around}{self.sign}"
+
+
+TAU, SHARE = Unit("τ", 1, 2, ""), Unit("accepted", 100, 1, "%")
+UNITS = {"emitted": TAU, "accepted": SHARE}
 Paper = Mapping[tuple[str, str], str]
 """The paper's values as text: (method label, a set or "average", "speed-up", "coverage", "drafting") -> value."""
 
@@ -30,10 +54,8 @@ NOTES = {
     "emitted": "τ: emitted / cycles over all own texts, the target's token included; ± std over seeds",
     "accepted": "accepted: share of the cycles in which a drafted token was accepted, on own texts; ± std over seeds",
 }
-COMMON = (
-    "given trees: expected given each cycle's tree, all methods on the same contexts",
-    "to top-k: paired within questions, ± half the 95 % interval; the average weighs the sets alike",
-)
+GIVEN = "given trees: expected given each cycle's tree, all methods on the same contexts"
+PAIRED = "to top-k: paired within questions, ± half the 95 % interval; the average weighs the sets alike"
 ROUNDING = 1e-5
 SPEED = "speed-up: mean of the questions' ratios to autoregressive; time with the prefill, same counting on both sides"
 
@@ -72,7 +94,10 @@ def heading(arguments: Arguments, sources: Sequence[Mapping[str, Any]]) -> list[
 
 def notes(experiment: Experiment, found: Sequence[Entry]) -> list[str]:
     """What the columns mean."""
-    said = [NOTES[experiment.count], *COMMON]
+    said = [NOTES[experiment.count]] if any(entry.mean is not None for entry in found) else []
+    if any(entry.given_trees is not None for entry in found):
+        said.append(GIVEN)
+    said.append(PAIRED)
     if any(entry.speed_up for entry in found):
         said.append(SPEED)
     surplus = [e.surplus for e in found if e.question_set is not None and e.surplus and not math.isnan(e.surplus.low)]
@@ -109,16 +134,16 @@ def _grid(experiment: Experiment, cell: Cell, found: Sequence[Entry], paper: Pap
 
 def _rows(mine: Sequence[Entry], count: str, paper: Paper | None) -> Iterator[tuple[str, list[str], str]]:
     """The rows of one method: what they show, a cell for each set, the speed-up."""
-    number, name = (_percent, "accepted") if count == "accepted" else (_number, "τ")
+    unit = UNITS[count]
     label = mine[0].method
     if any(entry.mean is not None for entry in mine):
-        yield name, [_spread(entry.mean, entry.std, number) for entry in mine], _speed(mine[-1].speed_up)
+        yield unit.name, [_spread(entry.mean, entry.std, unit) for entry in mine], _speed(mine[-1].speed_up)
         if label != BASELINE:
-            yield "  to top-k", [_difference(entry.difference, number) for entry in mine], ""
+            yield "  to top-k", [_difference(entry.difference, unit) for entry in mine], ""
     if any(entry.given_trees is not None for entry in mine):
-        yield "given trees", [_spread(entry.given_trees, None, number) for entry in mine], ""
+        yield "given trees", [_spread(entry.given_trees, None, unit) for entry in mine], ""
         if label != BASELINE:
-            yield "  to top-k", [_difference(entry.given_difference, number) for entry in mine], ""
+            yield "  to top-k", [_difference(entry.given_difference, unit) for entry in mine], ""
     if paper is not None:
         values = [paper.get((label, entry.question_set or AVERAGE), "-") for entry in mine]
         yield "paper", values, paper.get((label, "speed-up"), "-")
@@ -131,11 +156,11 @@ def _supports(name: str, found: Sequence[Entry], paper: Paper | None) -> Table:
     for entry in found:
         cells = [
             entry.method,
-            "-" if entry.coverage is None else _percent(entry.coverage),
-            _spread(entry.mean, entry.std, _number),
-            _difference(entry.difference, _number),
-            _spread(entry.given_trees, None, _number),
-            _difference(entry.given_difference, _number),
+            "-" if entry.coverage is None else SHARE.show(entry.coverage),
+            _spread(entry.mean, entry.std, TAU),
+            _difference(entry.difference, TAU),
+            _spread(entry.given_trees, None, TAU),
+            _difference(entry.given_difference, TAU),
             "-" if entry.drafting is None else f"{1000 * entry.drafting:.1f} ms",
         ]
         if paper:
@@ -158,25 +183,14 @@ def _table(headings: Sequence[str], title: str) -> Table:
     return table
 
 
-def _number(value: float, sign: str = "") -> str:
-    return f"{value:{sign}.2f}"
+def _spread(value: float | None, std: float | None, unit: Unit) -> str:
+    return "-" if value is None else unit.show(value, std)
 
 
-def _percent(value: float, sign: str = "") -> str:
-    return f"{100 * value:{sign}.1f}%"
-
-
-def _spread(value: float | None, std: float | None, number: Callable[..., str]) -> str:
+def _difference(value: Interval | None, unit: Unit) -> str:
     if value is None:
         return "-"
-    return number(value) if std is None else f"{number(value)}±{number(std)}"
-
-
-def _difference(value: Interval | None, number: Callable[..., str]) -> str:
-    if value is None:
-        return "-"
-    half = "" if math.isnan(value.low) else f"±{number(value.high - value.mean)}"
-    return f"{number(value.mean, '+')}{half}"
+    return unit.show(value.mean, None if math.isnan(value.low) else value.high - value.mean, "+")
 
 
 def _speed(value: Interval | None) -> str:
