@@ -104,7 +104,7 @@ def command(
     if report_only:
         deliver(read_report(out, name), as_json, save, plot)
         return 0
-    part, place = _part(shard, device)
+    part, place = part_of(shard, device)
     if data is None:
         raise InvalidInput("data", "nothing", "--data DIR; `gpu_runner data` says where the six sets come from")
     asked = load_questions(data, sets or find_experiment(name).sets, questions)
@@ -149,19 +149,19 @@ def _or(given: Number | None, default: Number) -> Number:
     return default if given is None else given
 
 
-def _part(shard: str | None, device: str) -> tuple[Shard, str]:
+def part_of(shard: str | None, device: str) -> tuple[Shard, str]:
     """The part of the questions that this process has, and its device: as told, or as torchrun has set it."""
-    ranks = int(os.environ.get("WORLD_SIZE", "1"))
-    if shard is not None or ranks == 1:
-        if ranks > 1:
-            raise InvalidInput("shard", shard, "nothing under torchrun, which splits the questions itself")
+    rank, ranks = os.environ.get("RANK"), os.environ.get("WORLD_SIZE")
+    if rank is None or ranks is None:
         return (WHOLE if shard is None else Shard.read(shard)), device
+    if shard is not None:
+        raise InvalidInput("shard", shard, "nothing under torchrun, which splits the questions itself")
+    part = Shard.read(f"{rank}/{ranks}")
     if device == "auto":
         import torch
 
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    place = f"cuda:{os.environ['LOCAL_RANK']}" if device == "cuda" else device
-    return Shard(int(os.environ["RANK"]), ranks), place
+    return part, f"cuda:{os.environ.get('LOCAL_RANK', rank)}" if device == "cuda" else device
 
 
 def _measure(arguments: Arguments, asked: Questions, folder: RunFolder, device: str, quiet: bool) -> None:

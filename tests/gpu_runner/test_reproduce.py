@@ -14,7 +14,10 @@ from exact.commands import options
 from gpu_runner import reproduction
 from gpu_runner.cli import app
 from gpu_runner.commands.progress import Course
+from gpu_runner.commands.reproduce import part_of
+from gpu_runner.run_folder import Shard
 from gpu_runner.tiny import tiny_head
+from rheo_core import InvalidInput
 from tests.gpu_runner.words import WORDS, worded_model
 
 SIZE = ("--length", 6, "--seeds", 2, "--width", 3, "--depth", 2, "--budget", 5)
@@ -286,6 +289,20 @@ def test_bad_folders_are_one_line(place, whole, tmp_path, capsys):
         assert len(err.strip().splitlines()) == 1
     assert options.run(app, ["reproduce", "table2", "--out", str(tmp_path / "x")]) == 2
     assert "data: got nothing" in capsys.readouterr().err
+
+
+def test_parts_under_torchrun(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert part_of("1/3", "auto") == (Shard(1, 3), "auto")
+    for name, value in (("RANK", "5"), ("LOCAL_RANK", "1"), ("WORLD_SIZE", "8")):
+        monkeypatch.setenv(name, value)
+    assert part_of(None, "auto") == part_of(None, "cuda") == (Shard(5, 8), "cuda:1")
+    assert part_of(None, "cpu") == (Shard(5, 8), "cpu")
+    with pytest.raises(InvalidInput, match="nothing under torchrun"):
+        part_of("0/2", "cpu")
+    monkeypatch.setenv("RANK", "x")
+    with pytest.raises(InvalidInput, match="shard: got x/8"):
+        part_of(None, "cpu")
 
 
 def test_edited_questions_are_not_mixed(place, whole, tmp_path, capsys):
