@@ -72,3 +72,14 @@ def test_the_engine_reports_it():
     assert given_trees.std() < counted.std()
     # their difference has mean 0 given every tree; 5 standard errors: a false alarm once in 2 million runs
     assert abs((counted - given_trees).mean()) < 5 * (counted - given_trees).std() / len(cycles) ** 0.5
+
+
+def test_nothing_is_expected_after_an_end_token():
+    target = tiny_model(vocabulary=4, layers=2, seed=3)
+    engine = Engine(target, CausalDraft.skipping(target, [1]), tree_method("rheo"), TreeShape(2, 3, 6), expect=True)
+    start = engine.start([1, 2, 0])
+
+    def expected(*end):
+        return engine.cycle(start.copy(), Seeded(1), end).expected or 0
+
+    assert expected() > min(expected(token) for token in range(4)) > expected(*range(4)) == 1
