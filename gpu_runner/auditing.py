@@ -110,7 +110,7 @@ def audited(
 ) -> Audited:
     """Audit records until the alarm or `tokens` of them; `seen` is shown every one that was looked at."""
     chunker = Chunker(top)
-    while running.tokens < tokens and running.alarmed_at is None:
+    while running.tokens < tokens:
         before = running.tokens
         held = list(itertools.islice(found, min(STEP, tokens - before)))
         if not held:
@@ -120,9 +120,9 @@ def audited(
         for chunk in chunker.chunks(iter(held)):
             running.update(chunk)
         progress(running)
-        if running.alarmed_at is not None:
-            places = [record.where for record in held]
-            return Audited(running, before + 1 + places.index(running.alarmed_at))
+        alarm = running.alarmed_at
+        if alarm is not None:
+            return Audited(running, before + 1 + [record.where for record in held].index(alarm))
     return Audited(running, None)
 
 

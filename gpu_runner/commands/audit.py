@@ -148,7 +148,8 @@ def asked_for(prompts: list[str] | None, data: Path | None, sets: list[str] | No
         raise InvalidInput("prompt", prompts[0], "--prompt or --data, not both")
     most = questions or None
     if prompts:
-        return [(prompt,) for prompt in prompts][:most]
+        own: list[Question] = [(prompt,) for prompt in prompts]
+        return own[:most]
     if data is None:
         return list(QUESTIONS[:most])
     lists = [load_set(data, name)[:most] for name in sets or ()]

@@ -1,6 +1,6 @@
 """What a CUDA machine is asked in one go: gpu tests, a random-weight Llama of 1B shape, the cost of drafting.
 
-    python -m tests.gpu_runner.on_device --out on_device.json          # under 10 minutes
+    python -m tests.gpu_runner.on_device --out on_device.json          # 6 minutes of measuring after the gpu tests
     python -m tests.gpu_runner.on_device --shape tiny --device cpu     # the script itself, anywhere
 
 Random weights cost what trained ones do, so latencies are real; acceptance is not. Methods draft at the same contexts,
@@ -101,7 +101,7 @@ def random_target(size: Size, device: torch.device, dtype: torch.dtype) -> Causa
     )
     torch.manual_seed(0)
     with device:
-        model = LlamaForCausalLM(config)
+        model: Any = LlamaForCausalLM(config)
     return CausalModel(model.to(device=device, dtype=dtype), f"random Llama, {size.layers} layers of {size.hidden}")
 
 
