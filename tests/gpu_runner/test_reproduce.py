@@ -15,6 +15,7 @@ from gpu_runner import reproduction
 from gpu_runner.cli import app
 from gpu_runner.commands.progress import Course
 from gpu_runner.commands.reproduce import part_of
+from gpu_runner.paper import LLAMA
 from gpu_runner.run_folder import Shard
 from gpu_runner.tiny import tiny_head
 from rheo_core import InvalidInput
@@ -34,11 +35,7 @@ def place(tmp_path_factory):
     loaded.model.save_pretrained(folder / "model")
     loaded.tokenizer.save_pretrained(folder / "model")
     tiny_head(folder / "model" / "head", len(WORDS), 9)
-    questions = {
-        "gsm8k": [["a b c"], ["d e f g"]],
-        "mt_bench": [["a b", "c d"]],
-    }
-    for name, turns in questions.items():
+    for name, turns in {"gsm8k": [["a b c"], ["d e f g"]], "mt_bench": [["a b", "c d"]]}.items():
         path = folder / "data" / name / "question.jsonl"
         path.parent.mkdir(parents=True)
         path.write_text("".join(json.dumps({"question_id": 80 + i, "turns": t}) + "\n" for i, t in enumerate(turns)))
@@ -112,6 +109,19 @@ def test_a_narrow_terminal_loses_nothing(whole, capsys, monkeypatch):
     table = [line for line in wide.splitlines() if "±" in line and ":" not in line]
     assert table
     assert all(line in narrow.splitlines() for line in table)
+
+
+def test_the_papers_values_stand_beside_the_papers_pair_and_setting(whole, tmp_path, capsys):
+    (tmp_path / "answers.jsonl").write_bytes((whole[0] / "answers.jsonl").read_bytes())
+    held = json.loads((whole[0] / "provenance.json").read_text())
+    held["arguments"] |= {"target": LLAMA.target, "draft": LLAMA.draft, "width": 10, "depth": 8, "budget": 59}
+    for temperature, shown in ((1.0, True), (0.5, False)):
+        held["arguments"]["temperature"] = temperature
+        (tmp_path / "provenance.json").write_text(json.dumps(held))
+        assert options.run(app, ["reproduce", "table2", "--out", str(tmp_path), "--report-only"]) == 0
+        rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip().startswith("paper")]
+        top_k, rheo = "5.50±0.03 4.60±0.06 5.04±0.02 2.84x", "5.60±0.08 4.84±0.14 5.25±0.03 2.93x"
+        assert rows == ([["paper", *top_k.split()], ["paper", *rheo.split()]] if shown else [])
 
 
 def test_no_answer_goes_on_after_an_end_token(whole):
@@ -383,6 +393,5 @@ def test_interrupted_under_torchrun_it_reports_what_there_is(place, whole, tmp_p
     document = json.loads(save.read_text())
     assert not document["finished"]
     assert document["done"] >= 5
-    resumed = subprocess.run([*LAUNCH, *given, "--length", "60", "--resume"], env=ENVIRONMENT, check=True)
-    assert resumed.returncode == 0
+    subprocess.run([*LAUNCH, *given, "--length", "60", "--resume"], env=ENVIRONMENT, check=True)
     assert json.loads(save.read_text())["finished"]
