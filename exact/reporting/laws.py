@@ -17,6 +17,8 @@ WRONG, RIGHT = 16, 8
 """Lines of a table where something differs, and where nothing does; the others are summed up below it."""
 SEQUENCES = 700
 """Sequences up to which a joint law is tabulated."""
+WIDEST = 64
+"""Tokens of a row that is listed."""
 NONE = Fraction(0)
 
 
@@ -82,6 +84,8 @@ def _lengths(certificate: Certificate) -> list[int]:
 def rows_table(rows: Mapping[tuple[int, ...], tuple[Any, ...]], names: Sequence[str] | None, most: int = 40) -> Html:
     """Rows as they were read, a line for each prefix (score law over sampling law where they are two)."""
     size = max((len(row[0]) if row and isinstance(row[0], tuple) else len(row) for row in rows.values()), default=0)
+    if size > WIDEST:
+        return tag("p", f"Rows of {size} tokens are too wide for a page; --save keeps them, in full.")
     lines: list[list[object]] = []
     for prefix, row in list(rows.items())[:most]:
         parts = [("", row)] if not isinstance(row[0], tuple) else [("score ", row[0]), ("sampling ", row[1])]

@@ -12,13 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from exact import certify
 from exact.classes import classes
 from exact.cli import app
 from exact.commands import options
+from exact.drawing import draw_certificates
+from exact.reporting import Entry
+from exact.reporting.laws import rows_table
 from exact.reporting.markup import Html, tag, text
 from exact.reporting.numbers import figure, number
 from exact.reporting.pictures import shown_token, tree_picture
-from rheo_core import Pair, TreeShape, proxies
+from rheo_core import InvalidInput, Pair, TreeShape, proxies
 from rheo_core.pool import Drafter
 
 pytestmark = pytest.mark.exact
@@ -278,6 +282,16 @@ def test_no_figure_is_lost_by_being_long():
     assert number(3) == '<span class="number">3</span>'
 
 
+def test_rows_that_are_too_many_or_too_wide_are_said_to_be_so():
+    row = (F(1, 2), F(1, 2))
+    assert "2 further rows were read." in rows_table({(i,): row for i in range(42)}, None)
+    assert "further" not in rows_table({(i,): row for i in range(40)}, None)
+    assert "Rows of 100 tokens" in rows_table({(): (F(1, 100),) * 100}, None)
+    paired = rows_table({(): (row, (F(1, 3), F(2, 3)))}, None)
+    assert "score (empty)" in paired
+    assert "2/3" in paired
+
+
 def test_tokens_are_named_with_what_cannot_be_seen():
     assert shown_token(0, [" a\tb"]) == "0 ␣a\\tb"
     assert shown_token(3, ["only one"]) == "3"
@@ -303,6 +317,45 @@ def test_boxes_of_a_tree_stay_inside_and_apart():
             spans.append((x, x + width, y, y + height))
         for place, (a, b, c, d) in enumerate(spans):
             assert all(b <= e or f <= a or d <= g or h <= c for e, f, g, h in spans[place + 1 :])
+
+
+def test_the_figure_shows_the_law_where_it_is_first_wrong(folder):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra `plot`)")
+    line = ["certify", "rheo", "rheo-raw", *SHAPE, "--plot"]
+    assert options.run(app, [*line, "figure.svg"]) == 1
+    assert (folder / "figure.svg").read_bytes().startswith(b"<?xml")
+    assert options.run(app, [*line, "figure.txt"]) == 2
+    wrong = certify("rheo-raw", row_of("target"), row_of("draft"), TreeShape(2, 2, 4))
+    entries = [Entry("rheo-raw m=1", "rows", wrong, trees=None), Entry("again", "rows", wrong, names=["a", "b", "c"])]
+    figure = draw_certificates(entries)
+    assert len(figure.axes) == 4
+    law = figure.axes[1]
+    assert law.get_ylabel() == "P(0, token)"
+    bars: Any = law.patches
+    assert [bar.get_height() for bar in bars] == [float(wrong.law(2)[0, v]) for v in range(3)]
+    assert [text.get_text() for text in figure.axes[3].get_xticklabels()] == ["a", "b", "c"]
+
+
+def row_of(side):
+    rows: Any = ROWS["contexts"]
+    return lambda prefix: [F(mass) for mass in rows["0" if prefix == (0,) else "*"][side]]
+
+
+def test_shorter_laws_are_marginals_of_the_longest():
+    certificate = certify("rheo-raw", row_of("target"), row_of("draft"), TreeShape(2, 2, 4))
+    for law in (certificate.law, certificate.right):
+        for length in (1, 2, 3):
+            marginal: dict[tuple[int, ...], F] = {}
+            for tokens, mass in law().items():
+                marginal[tokens[:length]] = marginal.get(tokens[:length], F(0)) + mass
+            assert law(length) == marginal
+    assert certificate.law(1) == certificate.right(1)
+    assert certificate.counterexample is not None
+    assert certificate.law(2)[0, 0] == certificate.counterexample.got
+    assert certificate.right(2)[0, 0] == certificate.counterexample.right
+    for wrong in (0, 4, 1.5):
+        with pytest.raises(InvalidInput, match="length"):
+            certificate.law(wrong)  # type: ignore[arg-type]
 
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
