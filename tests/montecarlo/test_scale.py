@@ -22,10 +22,9 @@ from exact.rows_file import parse_rows
 from exact.sweeps import sweep, versions_of
 from montecarlo.checks import Suite
 from montecarlo.cli import app as montecarlo_app
-from montecarlo.commands.simulate import MISS
 from montecarlo.pairs import Dials, synthetic
 from montecarlo.planning import Bars, Powers
-from montecarlo.simulation import simulate
+from montecarlo.simulation import MISS, simulate
 from montecarlo.uniforms import Uniforms
 from rheo_core import InvalidInput, Pair, TreeShape
 from tests.montecarlo.killers import always, counted, killer

@@ -1,0 +1,98 @@
+"""What it costs to send jobs elsewhere, as a share of the jobs' own time; both measured in one run."""
+
+import os
+import resource
+import time
+from collections.abc import Callable
+
+import pytest
+
+from exact.executors import in_order, processes
+
+MOST = 0.05
+JOBS, SECONDS = 10_000, 0.0015
+
+
+def busy(seconds: float) -> float:
+    """Works for about so many seconds of this process's time; the seconds that it took."""
+    start = time.process_time()
+    total = 0
+    while time.process_time() - start < seconds:
+        total += sum(range(200))
+    return time.process_time() - start
+
+
+def spent() -> float:
+    """Seconds of processor time of this process and of all its children that have ended."""
+    both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(used.ru_utime + used.ru_stime for used in both)
+
+
+def overhead(jobs: int) -> tuple[float, float]:
+    """Processor time of a pool of two around `jobs` jobs, and that of the jobs."""
+    start = spent()
+    with processes(2) as pool:
+        inside = sum(in_order(busy, [SECONDS] * jobs, pool))
+    return spent() - start - inside, inside
+
+
+@pytest.mark.benchmark
+def test_sending_small_jobs_costs_less_than_five_percent():
+    """10,000 jobs of 1.5 ms on two processes; what starting two processes takes is measured by itself.
+
+    Processor time and not the clock, so that a busy machine decides nothing.
+    """
+    starting, _ = overhead(4)
+    around, inside = overhead(JOBS)
+    share = (around - starting) / inside
+    print(f"\n{JOBS} jobs, {inside:.1f} s: {around - starting:.2f} s around them, {share:.2%}; start {starting:.1f} s")
+    assert share < MOST
+
+
+@pytest.mark.benchmark
+def test_one_job_at_a_time_would_cost_more(monkeypatch):
+    """The planted fault: batches that do not grow are seen by the same measure."""
+    monkeypatch.setattr("exact.executors.BATCH_SECONDS", 0)
+    starting, _ = overhead(4)
+    around, inside = overhead(JOBS // 10)
+    share = (around - starting) / inside
+    print(f"\none at a time: {share:.2%}")
+    assert share > MOST
+
+
+@pytest.mark.benchmark
+def test_a_cluster_costs_less_than_five_percent():
+    """The same on a Dask cluster of two processes; the scheduler, this process, counts as overhead.
+
+    Beside it the same work as two jobs: what a cluster takes anyway (heartbeats, its own profiler) is in both.
+    """
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed (extra `dask`)")
+    from exact.executors import cluster
+
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=None, silence_logs=50
+        ) as local,
+        cluster(local.scheduler_address) as executor,
+    ):
+        list(in_order(busy, [SECONDS] * 4, executor))
+        pids = [int(pid) for pid in executor._client.run(os.getpid).values()]  # type: ignore[attr-defined]
+        whole, _ = _used(pids, lambda: sum(in_order(busy, [SECONDS * JOBS / 2] * 2, executor)))
+        small, inside = _used(pids, lambda: sum(in_order(busy, [SECONDS] * JOBS, executor)))
+    share = (small - whole) / inside
+    print(f"\n{JOBS} jobs on a cluster, {inside:.1f} s: {share:.2%}")
+    assert share < MOST
+
+
+def _used(pids: list[int], program: Callable[[], float]) -> tuple[float, float]:
+    """Processor seconds that a program takes here and in other processes, and its result."""
+    start = sum(map(_of_process, pids)) + time.process_time()
+    result = program()
+    return sum(map(_of_process, pids)) + time.process_time() - start, result
+
+
+def _of_process(pid: int) -> float:
+    """Processor seconds of a process so far."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        user, system = file.read().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
