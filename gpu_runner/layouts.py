@@ -74,7 +74,7 @@ def tables(experiment: Experiment, found: Sequence[Entry], paper: Paper | None) 
 
 
 def heading(arguments: Arguments, sources: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What was measured, in three lines."""
+    """What was measured, in three lines; a fourth where the code was changed between starts."""
     experiment, first = arguments.made(), sources[0]
     devices = ", ".join(dict.fromkeys(str(source["device"]) for source in sources))
     base = first["draft_rope_base"]
@@ -85,10 +85,12 @@ def heading(arguments: Arguments, sources: Sequence[Mapping[str, Any]]) -> list[
     support = "" if arguments.experiment == "table5" else f", support {arguments.support or 'full'}"
     seeds = f"{arguments.seeds} seeds from {arguments.seed}"
     most = max(len(ids) for ids in arguments.asked.values())
+    commits = dict.fromkeys(str(source["commit"])[:9] for source in sources)
     return [
         experiment.title,
         f"{first['target']}, {first['dtype']}, {devices}; draft {first['draft']}{rope}",
         f"{tree}{temperature}{support}; up to {most} questions a set, {seeds}, {arguments.length} tokens a turn",
+        *([f"answers by different commits: {', '.join(commits)}"] if len(commits) > 1 else []),
     ]
 
 

@@ -70,7 +70,7 @@ def sweep_figure(report: Report, path: Path) -> None:
             panel.remove()
         for row in panels[:, 0]:
             row.set_ylabel("acceptance length τ")
-        title, pair, setting = heading(report.arguments, report.sources)
+        title, pair, setting = heading(report.arguments, report.sources)[:3]
         figure.suptitle(f"{title}\n\n", x=0.01, ha="left", fontsize=11, weight="bold", linespacing=1.45)
         said = f"{pair}\n{setting}\nthe paper, on its own pairs: {FINDINGS[report.experiment.name]}"
         figure.text(0.01, 1 - 0.47 / figure.get_figheight(), said, fontsize=7, color=MUTED, va="center")

@@ -114,12 +114,15 @@ def test_a_narrow_terminal_loses_nothing(whole, capsys, monkeypatch):
 def test_the_papers_values_stand_beside_the_papers_pair_and_setting(whole, tmp_path, capsys):
     (tmp_path / "answers.jsonl").write_bytes((whole[0] / "answers.jsonl").read_bytes())
     held = json.loads((whole[0] / "provenance.json").read_text())
+    held["runs"] += [{**held["runs"][0], "commit": "0123456789"}]
     held["arguments"] |= {"target": LLAMA.target, "draft": LLAMA.draft, "width": 10, "depth": 8, "budget": 59}
     for temperature, shown in ((1.0, True), (0.5, False)):
         held["arguments"]["temperature"] = temperature
         (tmp_path / "provenance.json").write_text(json.dumps(held))
         assert options.run(app, ["reproduce", "table2", "--out", str(tmp_path), "--report-only"]) == 0
-        rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip().startswith("paper")]
+        text = capsys.readouterr().out
+        assert "different commits" in text
+        rows = [line.split() for line in text.splitlines() if line.strip().startswith("paper")]
         top_k, rheo = "5.50±0.03 4.60±0.06 5.04±0.02 2.84x", "5.60±0.08 4.84±0.14 5.25±0.03 2.93x"
         assert rows == ([["paper", *top_k.split()], ["paper", *rheo.split()]] if shown else [])
 
