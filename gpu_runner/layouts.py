@@ -85,7 +85,7 @@ def heading(arguments: Arguments, sources: Sequence[Mapping[str, Any]]) -> list[
     support = "" if arguments.experiment == "table5" else f", support {arguments.support or 'full'}"
     seeds = f"{arguments.seeds} seeds from {arguments.seed}"
     most = max(len(ids) for ids in arguments.asked.values())
-    commits = dict.fromkeys(str(source["commit"])[:9] for source in sources)
+    commits = dict.fromkeys(str(source.get("commit"))[:9] for source in sources)
     return [
         experiment.title,
         f"{first['target']}, {first['dtype']}, {devices}; draft {first['draft']}{rope}",
