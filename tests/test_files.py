@@ -142,7 +142,7 @@ BROKEN = "def verify(p, tail, candidates, sampled, lead, chooser, at):\n    retu
         (["hunt", "chain", "--lead", "1", "--seconds", "1"], "no lead with chain"),
         (["hunt", "rheo", "--workers", "-1", "--seconds", "1"], "workers: got -1"),
         (["hunt", "rheo", "--resume", "other.json", "--seconds", "1"], "resume: got other.json"),
-        (["hunt", "rheo", "--denominator", "1", "--max-vocabulary", "1"], "max_vocabulary"),
+        (["hunt", "rheo", "--denominator", "1", "--max-vocabulary", "1"], "vocabulary: got 1"),
         (["hunt", "broken.py:verify", "--seconds", "1"], "NameError"),
         (["certify", "rheo", "--workers", "-1"], "workers: got -1"),
         (["certify", "rheo", "--resume", "other.json"], "resume: got other.json"),

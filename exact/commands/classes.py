@@ -70,6 +70,7 @@ def tree_method(rule: Method) -> TreeMethod:
 
 
 def sorted_classes(jobs: Sequence[tuple[TreeMethod, Rows]], shape: TreeShape, which: int) -> list[TreeClass]:
+    """The classes of one job, by its number."""
     rule, rows = jobs[which]
     with own_errors(rule):
         return classes_of(rule, rows, shape)
