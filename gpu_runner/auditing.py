@@ -7,8 +7,11 @@ is valid whenever it is looked at, so a run may stop at the alarm, and nothing i
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from gpu_runner.autoregressive import autoregressive
 from gpu_runner.bench import Setting
@@ -18,7 +21,9 @@ from gpu_runner.engine import Engine
 from gpu_runner.prompts import Question
 from gpu_runner.rules import Rule
 from gpu_runner.witness import BEST, Witness
-from montecarlo.auditing import TOP, Audit, Bias
+from montecarlo.audit_power import Growth
+from montecarlo.auditing import FUNCTIONS, TOP, Audit, Report
+from montecarlo.betting import BETS
 from montecarlo.chunks import Chunker
 from montecarlo.recording import Record
 from rheo_core import InvalidInput
@@ -126,9 +131,16 @@ def audited(
     return Audited(running, None)
 
 
-def tokens_for(bias: Bias) -> float:
-    """Tokens with which an audit would see a bias of this size, except with probability 0.01.
+def tokens_for(report: Report, miss: float = 0.01) -> float:
+    """Tokens within which biases like those of `report` raise an alarm, except with probability `miss`; inf: no bias.
 
-    What is visible shrinks with the root of the number of tokens. The size is an estimate from the run itself.
+    Each bet b on a function of mean excess d and deviation s gains about b d - b^2 (s^2 + d^2) / 2 a token. d is an
+    estimate from the run itself; functions of unbounded excess are left out, as that approximation is not theirs.
     """
-    return bias.tokens * (bias.visible / abs(bias.excess)) ** 2 if bias.excess else float("inf")
+    unbounded = {function.name for function in FUNCTIONS if function.one_sided}
+    biases = [each for each in report.biases if each.name not in unbounded]
+    mean = np.array([each.excess for each in biases]).reshape(-1, 1)
+    spread = np.array([each.standard_error * math.sqrt(each.tokens) for each in biases]).reshape(-1, 1)
+    gains = BETS * mean - BETS**2 * (spread**2 + mean**2) / 2
+    bar = -math.log(report.alarm) + math.log(2 * len(FUNCTIONS) * len(BETS))
+    return Growth(gains, np.abs(BETS) * spread, np.full(gains.shape, bar)).needed(miss)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -183,7 +184,7 @@ def deliver(
 
     found = running.report()
     alarm_after = None if done is None else done.alarm_after
-    needed = tokens_for(found.leading) if found.biases and found.evidence_of_loss else None
+    needed = tokens_for(found) if found.evidence_of_loss else None
     if not as_json:
         out = shared.out
         out.print(
@@ -198,7 +199,7 @@ def deliver(
         if found.tokens:
             montecarlo.report(found)
         if alarm_after is not None:
-            about = "" if needed is None else f"; a bias of this size shows within about {needed:.0f} tokens (99 %)"
+            about = "" if needed is None else f"; biases like these raise it within about {needed:.0f} (99 %)"
             out.print(f"alarm after {alarm_after} tokens{about}", highlight=False)
         if source["dtype"] in ("float16", "bfloat16"):
             out.print(
@@ -212,7 +213,12 @@ def deliver(
         out.print(f"{SCOPE}.", style="dim", highlight=False)
     document = montecarlo.document(found, [] if record is None else [record])
     verdict = {"verdict": "evidence of loss"} if refusal is not None else {}
-    extra = {"alarm_after": alarm_after, "tokens_for_this_bias": needed, "refusal": refusal, "rows": SCOPE}
+    extra = {
+        "alarm_after": alarm_after,
+        "tokens_for_these_biases": None if needed is None or math.isinf(needed) else needed,
+        "refusal": refusal,
+        "rows": SCOPE,
+    }
     shared.deliver({**document, **verdict, **extra, "provenance": source}, as_json, save)
 
 

@@ -15,6 +15,7 @@ from gpu_runner import bench as bench_module
 from gpu_runner.chat import prompt_ids
 from gpu_runner.cli import app
 from gpu_runner.tiny import tiny_head, tiny_model
+from montecarlo.cli import app as montecarlo_app
 from tests.gpu_runner.test_eagle3 import changed
 
 WORDS = ["<end>", "user", "assistant", *(chr(ord("a") + i) for i in range(20))]
@@ -204,7 +205,67 @@ def test_certify_with_and_without_a_fault(capsys):
     assert "the engine refused: tail" in out
 
 
+def test_audit_keeps_a_recording_that_audits_alike(folder, tmp_path, capsys):
+    record = tmp_path / "run.jsonl.gz"
+    asked = ("--prompt", "a b", "--prompt", "c", "--tokens", 70, "--length", 12, "--best", 8, "--record", record)
+    code, out, _ = run(capsys, "audit", *pair(folder, "head"), *asked, "--json")
+    assert code == 0
+    document = json.loads(out)
+    assert document["tokens"] == document["with_draft"] == 70
+    assert document["alarm_after"] is None
+    assert document["provenance"]["method"] == "rheo m=1"
+    assert options.run(montecarlo_app, ["audit", str(record), "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["tokens"] == 70
+    assert again["log10_evidence"] == pytest.approx(document["log10_evidence"])
+    assert [each["position"] for each in again["positions"]] == [each["position"] for each in document["positions"]]
+
+
+def test_audit_of_a_planted_fault_ends_at_the_alarm(folder, tmp_path, capsys):
+    save = tmp_path / "audit.json"
+    asked = ("--fault", "trust-first", "--tokens", 600, "--length", 30, "--prompt", "a b c", "--save", save)
+    code, out, _ = run(capsys, "audit", *pair(folder), *asked)
+    assert code == 1
+    assert "EVIDENCE OF LOSS" in out
+    assert "planted fault: trust-first" in out
+    document = json.loads(save.read_text())
+    assert f"alarm after {document['alarm_after']} tokens" in out
+    assert document["alarm_after"] <= document["tokens"] < 600
+    assert document["tokens_for_these_biases"] > 0
+
+
+def test_audit_reports_what_the_engine_refuses(folder, capsys):
+    code, out, _ = run(capsys, "audit", *pair(folder, "head"), "--fault", "shifted-map", "--prompt", "a", "--json")
+    document = json.loads(out)
+    assert code == 1
+    assert document["verdict"] == "evidence of loss"
+    assert document["refusal"] is None or document["refusal"].startswith("tail: got 0")
+
+
+def test_audit_of_question_sets_and_the_baseline(folder, tmp_path, capsys):
+    for name, text in (("one", "a b"), ("two", "c d")):
+        (tmp_path / name).mkdir()
+        line = json.dumps({"question_id": 1, "turns": [text, "e"]})
+        (tmp_path / name / "question.jsonl").write_text(line + "\n")
+    asked = ("--data", tmp_path, "--sets", "one", "--sets", "two", "--tokens", 30, "--length", 4, "--no-draft-rows")
+    code, out, _ = run(capsys, "audit", "--method", "autoregressive", *pair(folder), *asked, "--json")
+    document = json.loads(out)
+    assert code == 0
+    assert document["tokens"] == 30
+    assert document["with_draft"] == 0
+    assert document["provenance"]["questions"] == 2
+
+
 REFUSED = {
+    "audit: greedy": (("audit", "--temperature", "0"), "temperature: got 0"),
+    "audit: tokens": (("audit", "--tokens", "0"), "tokens: got 0"),
+    "audit: entries": (("audit", "--best", "0"), "best: got 0"),
+    "audit: alarm": (("audit", "--alarm", "1"), "false-alarm: got 1"),
+    "audit: fault": (("audit", "--method", "autoregressive", "--fault", "trust-first"), "fault: got trust-first"),
+    "audit: dtype": (("audit", "--dtype", "bf16", "--top-k", "5"), "dtype: got"),
+    "audit: sets": (("audit", "--sets", "gsm8k"), "data: got"),
+    "audit: folder": (("audit", "--data", "/nowhere", "--sets", "gsm8k"), "data: got"),
+    "audit: record": (("audit", "--record", "/nowhere/run.jsonl"), "record: got"),
     "method": (("bench", "--method", "nothing"), "method: got nothing"),
     "lead": (("bench", "--method", "rheo:9"), "lead: got 9"),
     "lead word": (("bench", "--method", "rheo:x"), "method: got rheo:x"),
