@@ -239,7 +239,8 @@ def main(path: str) -> int:
         print(f"REJECTED: {path}: {error}")
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         code = 2
-        print(f"error: {path}: {type(error).__name__}: {error}; not a certificate", file=sys.stderr)
+        said = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+        print(f"error: {path}: got {said}; not a certificate (rheo-exact certify --save FILE writes them)", file=sys.stderr)
     return code
 
 

@@ -7,6 +7,7 @@ import sys
 import typer
 
 from exact.commands import certify, check, classes, compare, faults, hunt, options, prove, rates, table1
+from exact.commands.usage import Version
 
 app = typer.Typer(
     name="rheo-exact",
@@ -27,7 +28,7 @@ app.command("table1")(table1.command)
 
 
 @app.callback(invoke_without_command=True)
-def _root(context: typer.Context) -> None:
+def _root(context: typer.Context, version: Version = False) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

@@ -63,4 +63,6 @@ def _part(path: Path, name: str) -> Path | None:
 
 
 def _refusal(path: Path, name: str, error: OSError) -> InvalidInput:
-    return InvalidInput(name, str(path), f"a file that can be written ({error.strerror})")
+    folder = path.parent
+    reason = error.strerror if folder.is_dir() else f"there is no folder {folder}"
+    return InvalidInput(name, str(path), f"a file that can be written ({reason})")

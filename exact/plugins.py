@@ -7,17 +7,18 @@ paper's proxy), or a cycle function marked with `@rheo_core.method`.
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from exact.catalogue import methods
 from exact.outcomes import EnumerationError
-from rheo_core import InvalidInput, Method, TreeMethod, find_method
+from rheo_core import InvalidInput, Method, TreeMethod
 
 VERIFY_ARGUMENTS = 7
 PLUGIN = "_rheo_plugin_"
@@ -25,12 +26,23 @@ PLUGIN = "_rheo_plugin_"
 
 def load_method(spec: str, known: Mapping[str, Method] = methods) -> Method:
     """The method of a registered name or of `path.py:name`. Raises `InvalidInput` where there is none."""
-    if ":" not in spec and not spec.endswith(".py"):
-        return find_method(spec, known)
+    if spec in known:
+        return known[spec]
     path, _, name = spec.rpartition(":")
+    if path in known:
+        raise InvalidInput("method", spec, f"a lead as an option of its own: {path} --lead {name}")
     if not path.endswith(".py") or not name:
-        raise InvalidInput("method", spec, "a registered name, or path.py:name")
+        if spec.endswith((".py", ".py:")):
+            raise InvalidInput("method", spec, f"path.py:name, as in {spec.rstrip(':')}:verify")
+        raise InvalidInput("method", guessed(spec, known), f"one of {', '.join(known)}; or path.py:name")
     return as_method(load_name(path, name), spec, name)
+
+
+def guessed(given: str, known: Iterable[str]) -> str:
+    """A wrong name, with the known one that was probably meant."""
+    names = {name.lower().lstrip("-"): name for name in known}
+    near = difflib.get_close_matches(given.lower().lstrip("-"), names, 1, cutoff=0.7)
+    return f"{given} (did you mean {names[near[0]]}?)" if near else given
 
 
 def as_method(found: Any, spec: str, name: str) -> Method:
@@ -41,21 +53,26 @@ def as_method(found: Any, spec: str, name: str) -> Method:
         return TreeMethod(name, None, lead=1, verify=found)
     raise InvalidInput(
         spec,
-        found,
+        signature(found),
         "a Method, a verify function (p, tail, candidates, sampled, lead, chooser, at), or a cycle function marked "
         "with @rheo_core.method",
     )
 
 
-def load_name(path: str, name: str) -> Any:
-    """The object called `name` in the Python file at `path`, which is run."""
+def signature(found: Any) -> Any:
+    """A function as its name with its arguments, for a message; anything else as it is."""
+    return f"{found.__name__}{inspect.signature(found)}" if inspect.isfunction(found) else found
+
+
+def load_name(path: str, name: str, what: str = "method") -> Any:
+    """The object called `name` in the Python file at `path`, which is run; `what` asked for it."""
     file = Path(path)
     if not file.is_file():
-        raise InvalidInput("method", path, "an existing Python file")
+        raise InvalidInput(what, path, "an existing Python file")
     module_name = f"{PLUGIN}{file.stem}"
     spec = importlib.util.spec_from_file_location(module_name, file)
     if spec is None or spec.loader is None:
-        raise InvalidInput("method", path, "a Python file")
+        raise InvalidInput(what, path, "a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     try:
@@ -63,8 +80,9 @@ def load_name(path: str, name: str) -> Any:
     except (Exception, SystemExit) as error:
         raise InvalidInput(path, f"{type(error).__name__}: {error}", "a file that runs without an error") from error
     if not hasattr(module, name):
-        public = ", ".join(each for each in vars(module) if not each.startswith("_")) or "nothing"
-        raise InvalidInput("method", f"{path}:{name}", f"a name that the file defines ({public})")
+        public = [each for each in vars(module) if not each.startswith("_")]
+        listed = ", ".join(public) or "nothing"
+        raise InvalidInput(what, f"{path}:{guessed(name, public)}", f"a name that the file defines ({listed})")
     return getattr(module, name)
 
 

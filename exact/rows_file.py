@@ -71,13 +71,14 @@ class Rows:
         return DraftRow.pair(law, normalise(zeroed(law, order[self.support :].tolist())))
 
     def _where(self, field: str, prefix: Prefix) -> str:
-        return f"{self.name}: {field} at {_key(prefix)!r}"
+        return f"{self.name}: context {_key(prefix)!r}: {field}"
 
     def _context(self, prefix: Prefix) -> Context:
         context = self.contexts.get(prefix, self.contexts.get(None))
         if context is None:
-            reach = max(len(known or ()) for known in self.contexts)
-            expected = f'a context of that key, or one of key "*" (the file has prefixes of up to {reach} tokens)'
+            reach = max(len(listed or ()) for listed in self.contexts)
+            known = f"the file has prefixes of up to {reach} tokens; a smaller depth asks for shorter ones"
+            expected = f'a context of that key, or one of key "*" ({known})'
             raise InvalidInput(f"{self.name}: prefix", _key(prefix) or "the empty one", expected)
         return context
 
@@ -137,13 +138,14 @@ def parse_rows(
     except InvalidInput:
         raise
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(name, text.strip()[:40] or "an empty file", f"JSON ({error})") from None
+        raise InvalidInput(f"rows file {name}", text.strip()[:40] or "an empty file", f"JSON ({error})") from None
     if support is not None:
         check_count("support", support, 1)
     check_temperature(temperature)
     listed = document.get("contexts") if isinstance(document, dict) else None
     if not isinstance(listed, dict) or not listed:
-        raise InvalidInput(name, type(document).__name__, 'an object with a non-empty object "contexts"')
+        given = f"an object of {list(document)}" if isinstance(document, dict) else type(document).__name__
+        raise InvalidInput(f"rows file {name}", given, 'an object with a non-empty object "contexts"')
     contexts: dict[Prefix | None, Context] = {}
     for key, context in listed.items():
         prefix = _prefix(key, name)
@@ -181,7 +183,7 @@ def _object(pairs: list[tuple[str, Any]], name: str) -> dict[str, Any]:
     listed: dict[str, Any] = {}
     for key, value in pairs:
         if key in listed:
-            raise InvalidInput(f"{name}: key", key, "each key once")
+            raise InvalidInput(f"{name}: key", key or '""', "each key once")
         listed[key] = value
     return listed
 
@@ -207,7 +209,7 @@ def _rational(value: int | float | str, where: str) -> Fraction:
     try:
         return Fraction(value)
     except (ValueError, ZeroDivisionError, OverflowError):
-        raise InvalidInput(where, value, 'a number or an "a/b" string') from None
+        raise InvalidInput(where, value, 'a number or an "a/b" string, b not 0') from None
 
 
 def _key(prefix: Prefix) -> str:

@@ -60,15 +60,14 @@ def assert_lossless(
     AssertionError: rheo-raw m=1 is lossy at ...
     """
     if target is not None and draft is None:
+        if isinstance(rule, str) or not callable(rule):
+            raise InvalidInput("draft", draft, "a draft model beside the target, for a method")
         _assert_function(rule, args, options, target)
         return
     if args or options:
         raise InvalidInput("arguments", [*args, *options], "none, unless a function is held against a target law")
     method = with_lead(_method(rule), lead)
     if target is not None and draft is not None:
-        for name, model in (("target", target), ("draft", draft)):
-            if not callable(model):
-                raise InvalidInput(name, model, "a model: a function from a prefix to a row")
         at = shape or DEFAULT_SHAPE
         certificate = certify(method, target, draft, at, ids=ids, second=False, cycles=_cycles(method))
         if not certificate.lossless:
@@ -88,7 +87,7 @@ def _method(rule: Method | str | Callable[..., Any]) -> Method:
     if isinstance(rule, str):
         return load_method(rule)
     name = getattr(rule, "__name__", type(rule).__name__)
-    return as_method(rule, name, name)
+    return as_method(rule, "rule", name)
 
 
 def _assert_function(rule: Any, args: tuple[Any, ...], options: dict[str, Any], target: Any) -> None:

@@ -7,6 +7,7 @@ import sys
 import typer
 
 from exact.commands import options
+from exact.commands.usage import Version
 from gpu_runner.commands import assisted, audit, bench, certify, data, reproduce, rows, train, tree
 
 app = typer.Typer(
@@ -28,7 +29,7 @@ app.command("tree")(tree.command)
 
 
 @app.callback(invoke_without_command=True)
-def _root(context: typer.Context) -> None:
+def _root(context: typer.Context, version: Version = False) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

@@ -147,4 +147,5 @@ def quiet() -> None:
 
     transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    logging.getLogger("accelerate").setLevel(logging.ERROR)
+    for library in ("accelerate", "huggingface_hub"):
+        logging.getLogger(library).setLevel(logging.ERROR)

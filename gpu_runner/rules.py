@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from exact.catalogue import methods
-from exact.plugins import load_method
+from exact.plugins import guessed, load_method
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeMethod, TreeShape
 
 AUTOREGRESSIVE = "autoregressive"
@@ -72,7 +72,8 @@ def tree_method(name: str) -> TreeMethod:
     else:
         known = {key: value for key, value in methods.items() if isinstance(value, TreeMethod)}
         if name not in known:
-            raise InvalidInput("method", name, f"path.py:name or one of {AUTOREGRESSIVE}, {CHAIN}, {', '.join(known)}")
+            names = [AUTOREGRESSIVE, CHAIN, *known]
+            raise InvalidInput("method", guessed(name, names), f"one of {', '.join(names)}; or path.py:name")
         found = known[name]
     if not isinstance(found, TreeMethod):
         raise InvalidInput("method", name, "a tree method or a verify function (a cycle function needs whole rows)")

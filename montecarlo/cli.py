@@ -7,6 +7,7 @@ import sys
 import typer
 
 from exact.commands import options
+from exact.commands.usage import Version
 from montecarlo.commands import audit, power, simulate
 
 app = typer.Typer(
@@ -22,7 +23,7 @@ app.command("audit")(audit.command)
 
 
 @app.callback(invoke_without_command=True)
-def _root(context: typer.Context) -> None:
+def _root(context: typer.Context, version: Version = False) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

@@ -91,11 +91,11 @@ def command(
     Exit code: 1 found, 0 not found. A tree method is tried with every m unless --lead gives one.
     """
     if (name is None) == (method is None):
-        raise InvalidInput("METHOD", [each for each in (name, method) if each], "one method")
+        raise InvalidInput("METHOD", " and ".join(filter(None, (name, method))) or "none", "one: NAME or path.py:name")
     chosen = str(name or method)
     if not 0 < seconds < inf:
         raise InvalidInput("seconds", seconds, "a positive number of seconds")
-    check_count("max_vocabulary", max_vocabulary, 2)
+    check_count("max-vocabulary", max_vocabulary, 2)
     largest = max_vocabulary - 1 if denominator is None else width
     for what, m in (("lead", lead), ("against-lead", against_lead)):
         if m is not None and not 0 <= m <= largest:

@@ -19,6 +19,7 @@ import typer
 from rich.console import Console
 
 from exact import executors, files
+from exact.commands import usage
 from exact.journal import subject
 from exact.outcomes import EnumerationError
 from exact.provenance import Provenance, of_command
@@ -27,9 +28,6 @@ from exact.sending import WorkerError
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
 
 LOSSLESS, LOSSY, BAD_INPUT, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
-
-# Typer brings its own copy of click or uses an installed one, depending on its version; either way this is its base.
-_UsageError: Any = next(each for each in typer.BadParameter.__mro__ if each.__name__ == "ClickException")
 
 PIPED_WIDTH = 120  # columns where output is not a terminal and COLUMNS is not set
 
@@ -191,9 +189,9 @@ def run(app: typer.Typer, arguments: list[str] | None = None) -> int:
     command = typer.main.get_command(app)
     _line[:] = [app.info.name or Path(sys.argv[0]).name, *(sys.argv[1:] if arguments is None else arguments)]
     try:
-        code = command.main(args=arguments, standalone_mode=False)
-    except _UsageError as error:
-        return _refuse(error.format_message())
+        code = command.main(args=_line[1:], prog_name=_line[0], standalone_mode=False)
+    except usage.UsageError as error:
+        return _refuse(usage.line(error, _line[0], _line[1:]))
     except (InvalidInput, EnumerationError, WorkerError) as error:
         return _refuse(str(error))
     except RecursionError:

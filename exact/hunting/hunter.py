@@ -14,6 +14,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from exact import executors
 from exact.certificate import Certificate
@@ -206,7 +207,8 @@ class Terms:
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.seconds, bool) or not self.seconds > 0:
+        given: Any = self.seconds
+        if isinstance(given, bool) or not isinstance(given, int | float) or not given > 0:
             raise InvalidInput("seconds", self.seconds, "a positive number of seconds")
 
 

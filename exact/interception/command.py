@@ -100,7 +100,7 @@ def certify_file(
     if coins not in ("ideal", "grid"):
         raise InvalidInput("coins", coins, "'ideal' or 'grid'")
     kind: Coins = "grid" if coins == "grid" else "ideal"
-    function = load_name(path, name)
+    function = load_name(path, name, "torch")
     if not callable(function):
         raise InvalidInput(spec, function, "a function")
     try:

@@ -50,7 +50,9 @@ class Source:
         if self.rows is not None:
             return rows_pair(self.rows)
         path, _, name = (self.pair or "").rpartition(":")
-        found = load_name(path, name)
+        if not path.endswith(".py"):
+            raise InvalidInput("pair", self.pair, "path.py:name")
+        found = load_name(path, name, "pair")
         if not isinstance(found, (TablePair, CallablePair)):
             raise InvalidInput("pair", self.pair, "the name of a montecarlo.pairs.CallablePair or TablePair")
         return found

@@ -199,7 +199,7 @@ def test_a_bad_rows_file_is_one_line_and_exit_2(rows, capsys, text):
 BAD_CALLS = [
     (["certify", "--budget", "0"], "budget: got 0, expected an int of at least 1"),
     (["certify", "--width", "-1"], "width: got -1"),
-    (["certify", "--depth", "two"], "--depth"),
+    (["certify", "--depth", "two"], "depth: got two, expected an int"),
     (["certify", "nothing"], "method: got nothing, expected one of top-k, rheo"),
     (["certify", "--method", "missing.py:rule"], "missing.py, expected an existing Python file"),
     (["certify", "rules.py"], "path.py:name"),

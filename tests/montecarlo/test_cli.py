@@ -114,7 +114,7 @@ def test_audit_writes_one_document(capsys, recorded):
     ("arguments", "message"),
     [
         (["audit", "absent.jsonl"], "absent.jsonl: got no such file or directory"),
-        (["audit"], "Missing argument"),
+        (["audit"], "FILE...: got nothing"),
         (["audit", "absent.jsonl", "--false-alarm", "2"], "false-alarm: got 2"),
         (["audit", "absent.jsonl", "--top", "0"], "top: got 0"),
         (["audit", "absent.jsonl", "--tolerance", "-1"], "tolerance: got -1"),
@@ -126,7 +126,7 @@ def test_audit_writes_one_document(capsys, recorded):
         (["simulate", "rheo", "--vocabulary", "1"], "vocabulary: got 1"),
         (["simulate", "rheo", "--seed", "-1"], "seed: got -1"),
         (["simulate", "rheo", "--real", "--pair", "x.py:y"], "models: got --real and --pair"),
-        (["simulate", "rheo", "--pair", "x.py:y"], "method: got x.py"),
+        (["simulate", "rheo", "--pair", "x.py:y"], "pair: got x.py"),
         (["simulate", "rheo", "--temperature", "0.5"], "temperature: got 0.5"),
         (["simulate", "rheo", "--false-alarm", "0"], "false-alarm: got 0"),
         (["simulate", "rheo", "--real", "--cycles", "5"], "prefix"),
@@ -136,7 +136,7 @@ def test_audit_writes_one_document(capsys, recorded):
         (["simulate", "rheo", "--states", "10000000"], "states: got 10000000, expected at most"),
         (["simulate", "rheo", "--workers", "-1"], "workers: got -1"),
         (["power", "--miss", "0"], "miss: got 0"),
-        (["simulate", "rheo", "--nonsense"], "No such option"),
+        (["simulate", "rheo", "--nonsense"], "option: got --nonsense, expected"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(capsys, arguments, message):
