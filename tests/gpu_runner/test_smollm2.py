@@ -4,15 +4,20 @@ import pytest
 import torch
 
 from gpu_runner import smollm2
+from gpu_runner.auditing import audited, records, tokens_for
 from gpu_runner.autoregressive import autoregressive
+from gpu_runner.bench import Setting
 from gpu_runner.chat import end_ids, prompt_ids
 from gpu_runner.drafts.causal import CausalDraft
 from gpu_runner.draws import Seeded
 from gpu_runner.engine import Engine
+from gpu_runner.faults import faults
 from gpu_runner.identity import compare_cycle
 from gpu_runner.loading import load_target
 from gpu_runner.processing import Processing
-from gpu_runner.rules import tree_method
+from gpu_runner.prompts import QUESTIONS
+from gpu_runner.rules import find_rule, tree_method
+from montecarlo.auditing import Audit
 from rheo_core import InvalidInput, TreeShape
 
 SHAPE = TreeShape(4, 4, 12)
@@ -86,8 +91,20 @@ def test_tree_logits_equal_plain_forwards(target, ids):
         engine.cycle(session, Seeded(1))
     drafted = engine.draft_tree(session, Seeded(1))
     scored = engine.score(session, drafted)
-    for node in (-1, 3, 7, len(drafted.tree) - 1):
+    for node in range(-1, len(drafted.tree)):
         text = torch.tensor([[*session.tokens, *drafted.tree.tokens_to(node)]])
         with torch.no_grad():
             plain = target.model(input_ids=text).logits[0, -1]
-        assert torch.allclose(scored.logits[node + 1], plain, rtol=0, atol=1e-4 * float(plain.abs().max()))
+        assert torch.allclose(scored.logits[node + 1], plain, rtol=0, atol=1e-4)
+
+
+@pytest.mark.model
+def test_the_audit_sees_a_planted_fault_on_a_real_model(target):
+    rule = find_rule("rheo:1", TreeShape(2, 2, 4))
+    setting = Setting(target, CausalDraft.skipping(target, [17, 18]), Processing(), 48, fault=faults["verify-with-q"])
+    found = audited(records(setting, rule, QUESTIONS, 0), 600, Audit())
+    report = found.audit.report()
+    bias = report.leading
+    print(f"alarm after {found.alarm_after} tokens; {bias.meaning}; about {tokens_for(report):.0f} tokens (99 %)")
+    assert found.alarm_after is not None
+    assert bias.meaning.endswith("too seldom")  # Y, never the lead, is accepted too often
