@@ -34,7 +34,7 @@ from rheo_core.errors import check_count
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
-BATCH_SECONDS = 0.25
+BATCH_SECONDS = 0.5
 """A batch is made twice as large until it takes this long, and half as large when it takes four times as long."""
 
 CONNECT_SECONDS = 5

@@ -124,7 +124,7 @@ def test_batches_shrink_where_jobs_become_heavy(monkeypatch):
         return number
 
     assert list(in_order(job, range(4000), Here(1))) == list(range(4000))
-    assert max(sizes) == 256
+    assert max(sizes) == 512
     assert sizes[-2] <= 16
 
 

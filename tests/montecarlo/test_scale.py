@@ -17,7 +17,6 @@ from exact.faults import cases
 from exact.hunting import Bounds, exhaust
 from exact.hunting.gap import widest_gaps
 from exact.journal import Journal, resumed
-from exact.proofs.suite import prove
 from exact.rows_file import parse_rows
 from exact.sweeps import sweep, versions_of
 from montecarlo.checks import Suite
@@ -85,7 +84,9 @@ def powered(executor: Executor | None):
 
 def proved(executor: Executor | None):
     pytest.importorskip("flint", reason="python-flint is not installed (extra `prove`)")
-    return [(each.name, each.verdict, each.cases, each.witness) for each in prove(3, executor=executor)]
+    from exact.proofs.pools import prove_pools
+
+    return [(each.name, each.verdict, each.cases, each.witness) for each in prove_pools(limit=3, executor=executor)]
 
 
 SWEEPS = [certified, compared, swept, chosen, drafted, faulty, hunted, gaps, simulated, powered]
