@@ -8,7 +8,6 @@ the same pair, questions and machine, and with the same counting.
 from __future__ import annotations
 
 import copy
-import math
 import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,10 +25,11 @@ from gpu_runner.drafts.base import Draft
 from gpu_runner.drafts.causal import CausalDraft
 from gpu_runner.draws import derived
 from gpu_runner.engine import now, until
+from gpu_runner.intervals import Interval, finite, interval, median
 from gpu_runner.models import memory
 from gpu_runner.prompts import Question
 from gpu_runner.rules import Rule
-from gpu_runner.summary import Interval, by_question, interval
+from gpu_runner.summary import by_question
 from rheo_core import InvalidInput
 
 PLAIN = "transformers, alone"
@@ -282,11 +282,7 @@ class Compared:
 
     def document(self) -> dict[str, Any]:
         """JSON-ready; what is not a number is null."""
-        found = asdict(self)
-        for name in ("difference", "ratio"):
-            if found[name] is not None:
-                found[name] = {key: value if math.isfinite(value) else None for key, value in found[name].items()}
-        return found
+        return finite(asdict(self))
 
 
 def comparison(found: Sequence[Answer], reference: str = DEFAULT) -> list[Compared]:
@@ -316,8 +312,8 @@ def _compared(label: str, own: Sequence[Answer], base: Sequence[Answer] | None) 
         difference=difference,
         tokens_per_second=sum(emitted) / sum(each.seconds for each in own),
         ratio=ratio,
-        drafting=statistics.median(drafting) if drafting else None,
-        verifying=statistics.median(verifying) if verifying else None,
+        drafting=median(drafting),
+        verifying=median(verifying),
     )
 
 

@@ -15,10 +15,10 @@ from rich import box
 from rich.table import Table
 
 from gpu_runner.experiments import BASELINE, Cell, Experiment
+from gpu_runner.intervals import Interval
 from gpu_runner.question_sets import SETS
 from gpu_runner.results import Entry
 from gpu_runner.rules import AUTOREGRESSIVE
-from gpu_runner.summary import Interval
 
 if TYPE_CHECKING:
     from gpu_runner.reproduction import Arguments

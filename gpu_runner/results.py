@@ -6,20 +6,18 @@ average weighs the sets alike, as the paper's does, and its interval adds up the
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import zip_longest
 from typing import Any
 
-from scipy import stats
-
 from gpu_runner.bench import Answer
 from gpu_runner.contexts import SharedAnswer
 from gpu_runner.experiments import BASELINE, Cell, Experiment
+from gpu_runner.intervals import Interval, finite, interval, median, stratified
 from gpu_runner.rules import AUTOREGRESSIVE, Rule
-from gpu_runner.summary import CONFIDENCE, Interval, by_question, interval
+from gpu_runner.summary import by_question
 
 Question = tuple[str, int | str]
 
@@ -74,11 +72,7 @@ class Entry:
 
     def document(self) -> dict[str, Any]:
         """JSON-ready; what is not a number is null."""
-        found = asdict(self)
-        for name in ("difference", "surplus", "given_difference", "speed_up"):
-            if found[name] is not None:
-                found[name] = {key: value if math.isfinite(value) else None for key, value in found[name].items()}
-        return found
+        return finite(asdict(self))
 
 
 @dataclass
@@ -208,8 +202,8 @@ def _entry(cell: Cell, rule: Rule, name: str | None, parts: Sequence[_Part]) -> 
         given_by_depth=_columns([part.given_by_depth for part in parts]),
         tokens_per_second=sum(len(answer.tokens) for answer in answers) / seconds if seconds else None,
         speed_up=stratified([part.speed for part in parts]),
-        drafting=_median([each for answer in answers for each in answer.drafting]),
-        verifying=_median([each for answer in answers for each in answer.verifying]),
+        drafting=median([each for answer in answers for each in answer.drafting]),
+        verifying=median([each for answer in answers for each in answer.verifying]),
         coverage=statistics.fmean(coverage) if len(coverage) == whole else None,
     )
 
@@ -225,32 +219,5 @@ def _columns(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:
     return tuple(statistics.fmean(column) for column in zip_longest(*rows, fillvalue=0.0))
 
 
-def stratified(groups: Sequence[Sequence[float]]) -> Interval | None:
-    """The mean of the groups' means and its interval: variances of the groups added up, Welch's degrees of freedom.
-
-    One group gives Student's interval; None where a group is empty, NaN bounds where one has a single value.
-
-    >>> found = stratified([[1.0, 3.0], [5.0, 5.0]])
-    >>> found.mean, round(found.low, 3), round(found.high, 3)
-    (3.5, -2.853, 9.853)
-    """
-    if not all(groups):
-        return None
-    mean = statistics.fmean(statistics.fmean(group) for group in groups)
-    if min(len(group) for group in groups) < 2:
-        return Interval(mean, math.nan, math.nan)
-    variances = [statistics.variance(group) / len(group) for group in groups]
-    total = sum(variances)
-    if total == 0:
-        return Interval(mean, mean, mean)
-    freedom = total**2 / sum(v**2 / (len(group) - 1) for v, group in zip(variances, groups, strict=True))
-    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(total) / len(groups)
-    return Interval(mean, mean - half, mean + half)
-
-
 def _seeds(part: _Part) -> list[int]:
     return sorted({answer.seed for answer in part.answers})
-
-
-def _median(values: Sequence[float]) -> float | None:
-    return statistics.median(values) if values else None

@@ -6,27 +6,14 @@ is Student's over the questions' own differences.
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from scipy import stats
-
 from gpu_runner.bench import Answer
+from gpu_runner.intervals import Interval, finite, interval, median
 from gpu_runner.rules import AUTOREGRESSIVE, Rule
-
-CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A mean of paired differences and its confidence interval; NaN bounds where one pair gives none."""
-
-    mean: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -55,7 +42,7 @@ class Figures:
 
     def document(self) -> dict[str, Any]:
         """JSON-ready; what is not a number is null."""
-        return {key: _plain(value) for key, value in asdict(self).items()}
+        return finite(asdict(self))
 
 
 def figures(found: Sequence[Answer], rules: Sequence[Rule]) -> list[Figures]:
@@ -91,8 +78,8 @@ def _figures(rule: Rule, by_rule: dict[str, list[Answer]]) -> Figures:
         else (),
         tokens_per_second=sum(emitted) / sum(answer.seconds for answer in own),
         speed_up=interval(speed) if speed else None,
-        drafting=_median([seconds for answer in own for seconds in answer.drafting]),
-        verifying=_median([seconds for answer in own for seconds in answer.verifying]),
+        drafting=median([seconds for answer in own for seconds in answer.drafting]),
+        verifying=median([seconds for answer in own for seconds in answer.verifying]),
     )
 
 
@@ -112,22 +99,3 @@ def by_question(answers: Sequence[Answer], what: str) -> dict[tuple[str, int | s
     for answer in answers:
         pooled.setdefault((answer.question_set, answer.question), []).extend(getattr(answer, what))
     return {question: statistics.fmean(values) for question, values in pooled.items()}
-
-
-def interval(values: Sequence[float]) -> Interval:
-    """Mean and Student's interval of `values`."""
-    mean = statistics.fmean(values)
-    if len(values) < 2:
-        return Interval(mean, math.nan, math.nan)
-    half = stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
-    return Interval(mean, mean - float(half), mean + float(half))
-
-
-def _median(values: Sequence[float]) -> float | None:
-    return statistics.median(values) if values else None
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value

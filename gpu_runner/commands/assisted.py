@@ -19,8 +19,8 @@ from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
 if TYPE_CHECKING:
     from gpu_runner.assisted import Compared
     from gpu_runner.bench import Answer
+    from gpu_runner.intervals import Interval
     from gpu_runner.prompts import Question
-    from gpu_runner.summary import Interval
 
 METHODS = ("autoregressive", "chain", "top-k", "rheo")
 HEADINGS = ("decoder", "tau", "to assisted", "tokens/s", "to assisted", "drafting", "verification")

@@ -17,7 +17,8 @@ from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
 
 if TYPE_CHECKING:
     from gpu_runner.bench import Answer
-    from gpu_runner.summary import Figures, Interval
+    from gpu_runner.intervals import Interval
+    from gpu_runner.summary import Figures
 
 ACCEPTANCE = ("method", "tau", "std", "to top-k", "given trees", "to top-k", "accepted")
 SPEED = ("method", "tokens/s", "speed-up", "95 %", "drafting", "verification")

@@ -33,11 +33,11 @@ from gpu_runner.drafts.eagle3 import EagleDraft
 from gpu_runner.draws import Seeded
 from gpu_runner.engine import Engine, Session, now
 from gpu_runner.identity import compare_cycle
+from gpu_runner.intervals import Interval, interval
 from gpu_runner.loading import find_device, find_dtype
 from gpu_runner.models import CausalModel, check_tree_attention
 from gpu_runner.provenance import provenance
 from gpu_runner.rules import find_rule
-from gpu_runner.summary import Interval, interval
 from rheo_core import TreeShape
 
 METHODS = ("top-k", "rheo:1", "rheo:0", "rheo-rrsw")

@@ -6,10 +6,10 @@ from dataclasses import fields
 import pytest
 
 from gpu_runner.experiments import find_experiment
+from gpu_runner.intervals import Interval
 from gpu_runner.plots import Point, lead_curve, sweep_figure, temperature_curves
 from gpu_runner.reproduction import Arguments, Report
 from gpu_runner.results import Entry
-from gpu_runner.summary import Interval
 from rheo_core import InvalidInput
 
 SOURCE = {"device": "a machine", "draft_rope_base": None, "target": "tiny", "draft": "smaller", "dtype": "float32"}

@@ -20,8 +20,9 @@ from gpu_runner.experiments import (
     number_of,
     tasks,
 )
+from gpu_runner.intervals import stratified
 from gpu_runner.layouts import notes, tables
-from gpu_runner.results import Walk, entries, stratified
+from gpu_runner.results import Walk, entries
 from gpu_runner.run_folder import Shard
 from rheo_core import InvalidInput, TreeShape
 
