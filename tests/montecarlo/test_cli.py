@@ -1,3 +1,5 @@
+"""The command line of montecarlo: verdicts, exit codes, documents, refusals in one line, interrupted runs."""
+
 import json
 import subprocess
 import sys

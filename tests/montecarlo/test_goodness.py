@@ -1,3 +1,5 @@
+"""The tests of fit against SciPy, exact laws and their own rates: false alarms, power, visible variation."""
+
 import math
 from itertools import product
 

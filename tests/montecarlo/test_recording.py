@@ -1,3 +1,5 @@
+"""Recorded runs: every form of one run gives one report, and what is wrong is named by file and line."""
+
 import gzip
 import json
 import re

@@ -1,3 +1,5 @@
+"""The numbers that simulations draw from: uniform, unrelated at neighbouring addresses, always the same."""
+
 import numpy as np
 import pytest
 from scipy import stats
