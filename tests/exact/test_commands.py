@@ -74,6 +74,10 @@ def test_the_main_command_certifies_and_refutes_as_labelled():
     assert sum("lossy, as expected" in line for line in lines) == 2
     assert any("P(0) = 3/5, right is 1/2; TV 9/50" in line for line in lines)
     assert any(line.startswith("scope:") for line in lines)
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    shown = readme.split("```text\n")[1].split("```")[0].splitlines()
+    said = " ".join(result.stdout.split())  # wherever a line is broken
+    assert all(" ".join(line.split()) in said for line in shown if line != "...")
 
 
 @pytest.mark.parametrize(
