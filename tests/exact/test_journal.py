@@ -98,7 +98,7 @@ def test_a_result_noted_again_replaces_the_first(path):
 )
 def test_a_file_that_is_no_journal_of_this_sweep_is_refused_and_left_alone(path, text):
     path.write_text(text)
-    with pytest.raises(InvalidInput, match="a journal|the journal"):
+    with pytest.raises(InvalidInput, match=r"a journal|the journal"):
         Journal(path, "s", KINDS)
     assert path.read_text() == text
 
