@@ -4,28 +4,15 @@ from __future__ import annotations
 
 import sys
 
-import typer
-
 from exact.commands import options
-from exact.commands.usage import Version
+from exact.commands.application import application
 from montecarlo.commands import audit, power, simulate
 
-app = typer.Typer(
-    name="rheo-montecarlo",
-    help="Is a speculative decoder lossless at full size, or as recorded? Statistical answers with known error rates.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
+app = application(
+    "rheo-montecarlo",
+    "Is a speculative decoder lossless at full size, or as recorded? Statistical answers with known error rates.",
+    *(simulate, power, audit),
 )
-
-app.command("simulate")(simulate.command)
-app.command("power")(power.command)
-app.command("audit")(audit.command)
-
-
-@app.callback(invoke_without_command=True)
-def _root(context: typer.Context, version: Version = False) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
 
 
 def main() -> None:

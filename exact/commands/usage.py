@@ -7,9 +7,8 @@ what all of them have is used: the class's name, the parameter, the context, the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import version
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -53,12 +52,3 @@ def given(names: Sequence[str], arguments: Sequence[str]) -> list[str]:
     """The values that an option has on a command line, as `--name value` and as `--name=value`."""
     after = [value for name, value in pairwise(arguments) if name in names]
     return after + [each.partition("=")[2] for each in arguments if each.partition("=")[0] in names and "=" in each]
-
-
-def _show(asked: bool) -> None:
-    if asked:
-        typer.echo(f"rheo-lossless {version('rheo-lossless')}")
-        raise typer.Exit
-
-
-Version = Annotated[bool, typer.Option("--version", help="Print the version and exit.", callback=_show, is_eager=True)]
