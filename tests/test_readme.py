@@ -12,6 +12,7 @@ import json
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -128,7 +129,7 @@ def mentioned():
 def test_a_command_that_is_mentioned_exists_with_its_options(where, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     program, name, *arguments = shlex.split(command)
-    group = typer.main.get_command(APPS[program])
+    group: Any = typer.main.get_command(APPS[program])
     problem = ""
     try:
         group.commands[name].make_context(name, arguments)
