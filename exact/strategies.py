@@ -6,10 +6,9 @@ draft equal to the target, rows that change with the prefix, widths above the vo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from hypothesis import strategies as st
 
@@ -32,6 +31,15 @@ SMALL_WEIGHTS: tuple[tuple[tuple[int, ...], ...], ...] = (
     ((2, 2, 1, 1), (1, 0, 0, 1)),
 )
 """Weights of the draft rows of `small_pairs`."""
+
+
+def law_of(weights: Sequence[int]) -> LawRow:
+    """Integer weights of positive sum as a law.
+
+    >>> [str(mass) for mass in law_of([1, 2, 0])]
+    ['1/3', '2/3', '0']
+    """
+    return tuple(Fraction(weight, sum(weights)) for weight in weights)
 
 
 @dataclass(frozen=True)
@@ -61,9 +69,9 @@ class ModelPair:
 def small_pairs() -> Iterator[ModelPair]:
     """A fixed grid of pairs over 2 to 4 tokens: falling, rising and tied draft rows, alike and changing by prefix."""
     for weights in SMALL_WEIGHTS:
-        rows = tuple(_law(row) for row in weights)
+        rows = tuple(law_of(row) for row in weights)
         size = len(rows[0])
-        target = RowsByPrefix((_law(range(1, size + 1)), _law(range(size, 0, -1))))
+        target = RowsByPrefix((law_of(range(1, size + 1)), law_of(range(size, 0, -1))))
         yield ModelPair(size, target, RowsByPrefix(rows))
 
 
@@ -73,11 +81,7 @@ def laws(size: int, largest: int = 6) -> st.SearchStrategy[LawRow]:
     one_hot = st.integers(0, size - 1).map(lambda token: [int(v == token) for v in range(size)])
     near_ties = st.permutations([1000 + v for v in range(size)])
     two_values = st.lists(st.sampled_from([1, 2]), min_size=size, max_size=size)
-    return st.one_of(weights, two_values, one_hot, near_ties).map(_law)
-
-
-def _law(weights: Any) -> LawRow:
-    return tuple(Fraction(weight, sum(weights)) for weight in weights)
+    return st.one_of(weights, two_values, one_hot, near_ties).map(law_of)
 
 
 def pairs(size: int, largest: int = 6) -> st.SearchStrategy[tuple[LawRow, LawRow]]:

@@ -12,20 +12,7 @@ from exact.nodewise import Node, Siblings, Topology, Widths
 from rheo_core import LEAD, SAMPLED, Chooser, InvalidInput, TreeShape
 from rheo_core.laws import Row, residual, without
 from rheo_core.tree import SlotPath
-from rheo_core.verification import Place, Verdict, ratio
-
-__all__ = [
-    "chain_of",
-    "complete",
-    "emit",
-    "independent",
-    "of_paths",
-    "one_by_one",
-    "top",
-    "tossed",
-    "widths_of",
-    "without_replacement",
-]
+from rheo_core.verification import Place, Verdict, ratio, vanilla
 
 
 def complete(shape: TreeShape) -> Widths:
@@ -117,6 +104,11 @@ def emit(row: Row | None, node: Node, chooser: Chooser) -> Verdict:
     if row is None:
         raise InvalidInput("chooser", "a rejection at probability 1", "accept(1) to accept")
     return chooser.index(row, ("emit", *node.at, 0)), -1
+
+
+def as_point_masses(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdict:
+    """Vanilla verification: each candidate with p(x), whether it was chosen or drawn."""
+    return vanilla(node.p, None, candidates, -1, len(candidates), chooser, node.at)
 
 
 def one_by_one(node: Node, candidates: Sequence[int], laws: Iterable[Row], chooser: Chooser) -> Verdict:

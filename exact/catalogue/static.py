@@ -5,14 +5,13 @@ The default gives slot i of a parent about 1/i of the children of slot 1, close 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from exact.catalogue.parts import of_paths, top, widths_of
+from exact.catalogue.parts import as_point_masses, of_paths, top, widths_of
 from exact.catalogue.rejection import RRSW
-from exact.nodewise import Node, NodeMethod, Topology, Widths
-from rheo_core import Chooser, TreeShape
+from exact.nodewise import NodeMethod, Topology, Widths
+from rheo_core import TreeShape
 from rheo_core.tree import SlotPath
-from rheo_core.verification import Verdict, vanilla
 
 REFERENCE = "Cai et al. 2024, Medusa (arXiv 2401.10774); Li et al. 2024, EAGLE (arXiv 2401.15077)"
 
@@ -32,14 +31,9 @@ def harmonic(shape: TreeShape) -> Widths:
     return widths_of(path for _, path in found[: shape.budget])
 
 
-def verify_top(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdict:
-    """Vanilla verification of point masses."""
-    return vanilla(node.p, None, candidates, -1, len(candidates), chooser, node.at)
-
-
 def static(topology: Topology, name: str = "static") -> NodeMethod:
     """Top-K siblings on a fixed topology."""
-    return NodeMethod(name, "lossless", topology, top, verify_top)
+    return NodeMethod(name, "lossless", topology, top, as_point_masses)
 
 
 def static_paths(paths: Iterable[SlotPath], name: str = "static") -> NodeMethod:

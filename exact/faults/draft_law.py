@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from exact.catalogue.parts import chain_of, draw, emit, independent, one_by_one, top
+from exact.catalogue.parts import as_point_masses, chain_of, draw, emit, independent, one_by_one, top
 from exact.faults.case import DRAFT, ONE_LAYER, TARGET, Case, F, always, as_law, by_prefix, first_token
 from exact.nodewise import Draft, Node, NodeMethod, Siblings, VerifySiblings, node_at
 from rheo_core import SAMPLED, Chooser, TreeShape
 from rheo_core.laws import Row, zeroed
 from rheo_core.registry import FunctionMethod
 from rheo_core.rows import DraftModel, Pair, Prefix, TargetModel
-from rheo_core.verification import Verdict, vanilla
 
 KIND = "q to verify is not the law drawn from"
 
@@ -50,11 +49,6 @@ def top_two(node: Node) -> Row:
 def sharpened(node: Node) -> Row:
     """q at temperature 1/2: its square, normalised."""
     return as_law(node.q * node.q)
-
-
-def as_point_mass(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdict:
-    """Accept a drawn token with p(x), as if it had been chosen."""
-    return vanilla(node.p, None, candidates, -1, len(candidates), chooser, node.at)
 
 
 def unless_unlikely(node: Node, chooser: Chooser) -> Siblings:
@@ -155,7 +149,7 @@ CASES = (
     ),
     Case(
         "A5", KIND, "drawn from q, verified as a point mass", True,
-        chain_method("point-mass", independent, as_point_mass, True), TARGET, DRAFT, ONE_LAYER,
+        chain_method("point-mass", independent, as_point_masses, True), TARGET, DRAFT, ONE_LAYER,
         first_token(F(1, 2), F(3, 10), F(1, 5)), F(43, 100),
     ),
     Case(

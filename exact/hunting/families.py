@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from fractions import Fraction
 
 from hypothesis import strategies as st
 
 from exact.hunting.bounds import Leads, most_nodes
 from exact.hunting.cases import Case, Law, Model, laws, prefixes
+from exact.strategies import law_of
 from rheo_core import TreeShape
 
 SMALL_DENOMINATOR = 3
@@ -26,7 +26,7 @@ DEEPEST, WIDEST, LARGEST = 3, 4, 7
 def kinds(vocabulary: int) -> list[Law]:
     """The rows of every kind on `vocabulary` tokens, each with its largest mass first.
 
-    >>> (Fraction(1, 2), Fraction(1, 2)) in kinds(2)
+    >>> law_of([1, 1]) in kinds(2)
     True
     """
     v = vocabulary
@@ -37,11 +37,6 @@ def kinds(vocabulary: int) -> list[Law]:
     found += [[scale] + [1] * (v - 1) for scale in (10, 100, 1000)]  # almost no mass off the lead
     found += [[4] + [6] * (v - 1), [5] + [4] * (v - 1), [6] + [1] * (v - 1)]  # around a constant such as 1/4
     return [law_of(weights) for weights in found]
-
-
-def law_of(weights: Sequence[int]) -> Law:
-    """Weights of positive sum as a law."""
-    return tuple(Fraction(weight, sum(weights)) for weight in weights)
 
 
 def directed(chance: random.Random, vocabularies: Sequence[int], leads: Leads) -> Case:
