@@ -197,8 +197,8 @@ class Report:
 class Audit:
     """A running audit; memory does not grow with the number of tokens.
 
-    `alarm`: the probability that a lossless engine ever raises an alarm, whatever is looked at and when; `top`: K of
-    "the draft's top-K"; `seed`: of the randomised transform, which must not depend on the tokens.
+    `alarm`: the probability that a lossless engine ever raises an alarm, whatever is looked at and when; `seed`: of the
+    randomised transform, which must not depend on the tokens; `positions` in the cycle are told apart, later ones not.
     """
 
     def __init__(self, alarm: float = ALARM, seed: int = 0, positions: int = POSITIONS) -> None:
