@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rich import box
 from rich.table import Table
 
+from exact.commands.tables import blank_table
 from gpu_runner.experiments import BASELINE, Cell, Experiment
 from gpu_runner.intervals import Interval
 from gpu_runner.question_sets import SETS
@@ -172,14 +172,7 @@ def _supports(name: str, found: Sequence[Entry], paper: Paper | None) -> Table:
 
 
 def _table(headings: Sequence[str], title: str) -> Table:
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        header_style="bold",
-        padding=(0, 1, 0, 0),
-        show_edge=False,
-        title=title or None,
-        title_justify="left",
-    )
+    table = blank_table(title or None)
     for place, heading in enumerate(headings):
         table.add_column(heading, justify="left" if place == 0 or not heading else "right", no_wrap=True)
     return table

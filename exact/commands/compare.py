@@ -13,9 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.progress import track
-from rich.table import Table
 
 from exact.acceptance import OneLayer, one_layer
 from exact.catalogue import methods, references
@@ -24,6 +22,7 @@ from exact.certificate import Certificate
 from exact.certifying import Study, certify
 from exact.commands import options
 from exact.commands.certify import Job, jobs_on, verdict
+from exact.commands.tables import blank_table
 from exact.counterexample import Counterexample
 from exact.document import number
 from exact.journal import Journal, resumed
@@ -155,14 +154,7 @@ def report(entries: list[Entry], shape: TreeShape) -> None:
         highlight=False,
     )
     for name in dict.fromkeys(each.rows for each in entries):
-        table = Table(
-            title=name,
-            title_justify="left",
-            box=box.SIMPLE_HEAD,
-            header_style="bold",
-            padding=(0, 1, 0, 0),
-            show_edge=False,
-        )
+        table = blank_table(name)
         for column in ("method", "label", "verdict", "one layer", "optimum", "gap", "tau"):
             table.add_column(column, justify="right" if column in ("one layer", "optimum", "gap", "tau") else "left")
         listed = [each for each in entries if each.rows == name]

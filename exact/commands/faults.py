@@ -12,13 +12,12 @@ from fractions import Fraction
 from typing import Annotated, Any
 
 import typer
-from rich import box
 from rich.progress import track
-from rich.table import Table
 
 from exact.acceptance import one_layer
 from exact.certificate import Certificate
 from exact.commands import options
+from exact.commands.tables import blank_table
 from exact.document import key, number
 from exact.executors import in_order
 from exact.faults import Case, cases
@@ -111,7 +110,7 @@ def _measure(case: Case | str) -> tuple[dict[tuple[int, ...], Fraction], Fractio
 
 def report(outcomes: list[Outcome]) -> None:
     """The kill table, a block for each kind."""
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
+    table = blank_table()
     for name in ("case", "fault", "verdict", "law of the first token", "TV", "accepts"):
         table.add_column(name, overflow="fold")
     kind = ""

@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich import box
 from rich.markup import escape
 from rich.progress import Progress
-from rich.table import Table
 
 from exact.commands import options
+from exact.commands.tables import blank_table
 from exact.journal import Journal, subject
 from rheo_core import InvalidInput
 
@@ -79,7 +78,7 @@ def run(limit: int, deep: bool, executor: Executor | None, resume: Path | None, 
 
 def report(found: Sequence[Proof], seconds: float) -> None:
     """The table, then the witnesses, the controls that did not come out refuted, and the scope."""
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
+    table = blank_table()
     for name in ("verdict", "claim", "domain", "method"):
         table.add_column(name, overflow="fold", no_wrap=name == "verdict")
     for name in ("cases", "s"):

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
 from rich.progress import track
-from rich.table import Table
 
 from exact.acceptance import Choice, Costs, choices, shapes_within
 from exact.commands import options
 from exact.commands.rates_tables import Pool, pool_line, pools_of, rationals
+from exact.commands.tables import blank_table
 from exact.cycle_law import exact_pair
 from exact.document import number
 from exact.estimate import ANNOUNCED, spelled, work
@@ -219,7 +218,7 @@ def ranked(versions: Sequence[Method], files: Sequence[Rows], costs: Costs, term
 
 def report_pools(pools: Sequence[Pool], title: str) -> None:
     """Closed forms side by side."""
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
+    table = blank_table()
     columns = ("rows", "m", "n", "Rheo", "bound", "RRSw", "top-K", "A*", "A*-Rheo", "A*-RRSw", "D.3")
     for name in columns:
         table.add_column(name, justify="left" if name == "rows" else "right")
@@ -238,7 +237,7 @@ def report_pools(pools: Sequence[Pool], title: str) -> None:
 def report_sweeps(swept: Sequence[Sweep], shape: TreeShape) -> None:
     """tau by m, a line for each file and temperature, and the mean over files."""
     versions = list(dict.fromkeys(label(each.method) for each in swept))
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
+    table = blank_table()
     table.add_column("rows")
     table.add_column("T", justify="right")
     for name in versions:
@@ -261,7 +260,7 @@ def report_sweeps(swept: Sequence[Sweep], shape: TreeShape) -> None:
 
 def report_choices(best: Sequence[Choice], costs: Costs, most: int = 10) -> None:
     """The best ways to run."""
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
+    table = blank_table()
     for name in ("method", "depth", "budget", "tau", "cost of a cycle", "tokens a unit of time"):
         table.add_column(name, justify="left" if name == "method" else "right")
     for each in best[:most]:

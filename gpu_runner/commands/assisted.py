@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich import box
-from rich.table import Table
 
 from exact.commands import options as shared
+from exact.commands.tables import blank_table
 from gpu_runner.commands import options
 from gpu_runner.commands.progress import Course
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
@@ -45,15 +44,11 @@ def command(
     top_p: options.TopP = None,
     support: shared.Support = DEFAULT_SUPPORT,
     length: Annotated[int, typer.Option("--length", help="Tokens an answer and turn.")] = 32,
-    data: Annotated[
-        Path | None, typer.Option("--data", help="Folder with NAME/question.jsonl in it.", show_default=False)
-    ] = None,
+    data: options.Data = None,
     question_set: Annotated[str, typer.Option("--set", help="The question set in --data.")] = "mt_bench",
     questions: Annotated[int, typer.Option("--questions", help="The first so many questions; 0: all.")] = 0,
-    prompts: Annotated[
-        list[str] | None, typer.Option("--prompt", help="A question of your own; repeatable.", show_default=False)
-    ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", help="Seeds a question, from --seed on.")] = 2,
+    prompts: options.Prompts = None,
+    seeds: options.Seeds = 2,
     seed: shared.Seed = 0,
     device: options.Device = "auto",
     dtype: options.Dtype = "float32",
@@ -145,7 +140,7 @@ def report(found: list[Compared], source: dict[str, Any]) -> None:
         f"{budget}, T = {source['temperature']:g}, {found[0].answers} answers each",
         highlight=False,
     )
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
+    table = blank_table()
     for heading in HEADINGS:
         table.add_column(heading, justify="left" if heading == "decoder" else "right", no_wrap=True)
     for each in found:

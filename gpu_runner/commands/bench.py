@@ -7,12 +7,12 @@ import statistics
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich import box
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from exact.commands import options as shared
+from exact.commands.tables import blank_table
 from gpu_runner.commands import options
+from gpu_runner.commands.progress import Course
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
 
 if TYPE_CHECKING:
@@ -46,10 +46,8 @@ def command(
     support: shared.Support = DEFAULT_SUPPORT,
     length: Annotated[int, typer.Option("--length", help="Tokens an answer.")] = 24,
     questions: Annotated[int, typer.Option("--questions", help="How many of the built-in questions; 0: all.")] = 0,
-    prompts: Annotated[
-        list[str] | None, typer.Option("--prompt", help="A question of your own; repeatable.", show_default=False)
-    ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", help="Seeds a question, from --seed on.")] = 3,
+    prompts: options.Prompts = None,
+    seeds: options.Seeds = 3,
     seed: shared.Seed = 0,
     device: options.Device = "auto",
     dtype: options.Dtype = "float32",
@@ -94,11 +92,10 @@ def command(
         if not as_json:
             size = f"{total} answers of {length} tokens: about {seconds / 60:.1f} min"
             shared.err.print(size, highlight=False)
-        with _progress(as_json) as progress:
-            task = progress.add_task("answering", total=total)
+        with Course(total, quiet=as_json) as course:
             for answer in answers(setting, rules, asked, range(seed, seed + seeds)):
                 done.append(answer)
-                progress.update(task, advance=1, description=answer.rule)
+                course.advance(answer.rule)
         finished = True
     finally:
         if len(done) >= len(rules):
@@ -188,7 +185,7 @@ def _interval(value: Interval | None) -> str:
 
 
 def _table(headings: tuple[str, ...]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
+    table = blank_table()
     for heading in headings:
         table.add_column(heading, justify="left" if heading in ("method", "accepted") else "right", no_wrap=True)
     return table
@@ -200,13 +197,3 @@ def _number(value: float | None) -> str:
 
 def _milliseconds(value: float | None) -> str:
     return "-" if value is None else f"{1000 * value:.0f} ms"
-
-
-def _progress(quiet: bool) -> Progress:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total}"),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, console=shared.err, transient=True, disable=quiet or not shared.err.is_terminal)

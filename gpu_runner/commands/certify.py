@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich import box
 from rich.progress import Progress
-from rich.table import Table
 
 from exact.commands import options as shared
+from exact.commands.tables import blank_table
 from gpu_runner.commands import options
 from rheo_core import InvalidInput, TreeMethod, TreeShape
 
@@ -64,7 +63,7 @@ def report(verdicts: list[Verdict], fault: str | None) -> None:
     """The table of verdicts and its scope."""
     if fault is not None:
         shared.out.print(f"planted fault: {fault}", style="bold red", highlight=False)
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
+    table = blank_table()
     for heading in ("method", "draft", "verdict", "TV"):
         table.add_column(heading, justify="right" if heading == "TV" else "left", no_wrap=True)
     for each in verdicts:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
 from rich.table import Table
 
 from exact.commands import options as shared
+from exact.commands.tables import blank_table
 from gpu_runner.question_sets import COMMIT, FILE, QUESTIONS, REPOSITORY, SETS
 from gpu_runner.set_files import PUBLIC, Checked, check_folder, fetch_all
 from rheo_core import InvalidInput
@@ -95,7 +95,7 @@ def report(folder: Path, found: list[Checked]) -> None:
 
 
 def _table(*headings: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
+    table = blank_table()
     for heading in headings:
         table.add_column(heading, justify="right" if heading in ("questions", "turns", "problems") else "left")
     return table

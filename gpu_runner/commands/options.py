@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -38,6 +39,11 @@ Kinds = Annotated[
 ]
 Plain = Annotated[bool, typer.Option("--plain", help="Prompts as plain text, without the chat template.")]
 Prompt = Annotated[str, typer.Option("--prompt", help="What the user says.")]
+Prompts = Annotated[
+    list[str] | None, typer.Option("--prompt", help="A question of your own; repeatable.", show_default=False)
+]
+Data = Annotated[Path | None, typer.Option("--data", help="Folder with NAME/question.jsonl in it.", show_default=False)]
+Seeds = Annotated[int, typer.Option("--seeds", help="Seeds a question, from --seed on.")]
 
 
 @dataclass(frozen=True)

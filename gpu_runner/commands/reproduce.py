@@ -32,7 +32,6 @@ FIXED = {"table4": ("width", "depth", "budget"), "table5": ("support",), "figure
 """Options that an experiment sets itself."""
 
 NameArgument = Annotated[str, typer.Argument(metavar="EXPERIMENT", help="table2 to table5, figure3 or figure4.")]
-Data = Annotated[Path | None, typer.Option("--data", help="Folder with NAME/question.jsonl in it.", show_default=False)]
 Out = Annotated[Path, typer.Option("--out", help="Folder of the results.")]
 
 
@@ -41,14 +40,14 @@ def command(
     out: Out,
     target: options.Target = options.DEFAULT_TARGET,
     draft: options.DraftName = options.DEFAULT_DRAFT,
-    data: Data = None,
+    data: options.Data = None,
     sets: Annotated[
         list[str] | None,
         typer.Option("--sets", help="A question set; repeatable; the paper's without.", show_default=False),
     ] = None,
     questions: Annotated[int, typer.Option("--questions", help="The first so many of each set.")] = 80,
     length: Annotated[int, typer.Option("--length", help="Tokens an answer and turn.")] = 512,
-    seeds: Annotated[int, typer.Option("--seeds", help="Seeds a question, from --seed on.")] = 3,
+    seeds: options.Seeds = 3,
     seed: shared.Seed = 0,
     width: Annotated[int | None, typer.Option("--width", help=f"K; {WIDTH} without.", show_default=False)] = None,
     depth: Annotated[int | None, typer.Option("--depth", help=f"D; {DEPTH} without.", show_default=False)] = None,

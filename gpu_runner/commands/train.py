@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich import box
 from rich.table import Table
 
 from exact.commands import options as shared
+from exact.commands.tables import blank_table
 from gpu_runner.commands import options
 from gpu_runner.commands.progress import Course
 from rheo_core import InvalidInput
@@ -296,7 +296,7 @@ def describe(corpus: Corpus, training: Training | None) -> str:
 
 def table(judged: Judged) -> Table:
     """One line a step."""
-    made = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0), show_edge=False)
+    made = blank_table()
     for heading in ("step", "acceptance", "loss", "predictions"):
         made.add_column(heading, justify="right")
     for step, (acceptance, loss, count) in enumerate(
