@@ -26,7 +26,7 @@ from gpu_runner.drafts.causal import CausalDraft
 from gpu_runner.draws import derived
 from gpu_runner.engine import now, until
 from gpu_runner.intervals import Interval, finite, interval, median
-from gpu_runner.models import memory
+from gpu_runner.models import memory, shallow
 from gpu_runner.prompts import Question
 from gpu_runner.rules import Rule
 from gpu_runner.summary import by_question
@@ -232,8 +232,8 @@ def assistant_of(draft: Draft) -> Any:
     model, layers = draft.model.model, draft.model.layers
     if len(layers) == model.config.num_hidden_layers:
         return model
-    closed = _shared(model)
-    decoder = _shared(model.base_model)
+    closed = shallow(model)
+    decoder = shallow(model.base_model)
     decoder.layers = nn.ModuleList(_numbered(layer, number) for number, layer in enumerate(layers))
     config = copy.deepcopy(model.config)
     config.num_hidden_layers = len(layers)
@@ -244,16 +244,9 @@ def assistant_of(draft: Draft) -> Any:
     return closed.eval()
 
 
-def _shared(module: Any) -> Any:
-    """A copy of a module that owns its list of submodules and shares the submodules and weights."""
-    twin = copy.copy(module)
-    twin.__dict__["_modules"] = dict(module._modules)
-    return twin
-
-
 def _numbered(module: Any, number: int) -> Any:
     """A copy of a layer, weights shared, in which every part that knows its number has this one."""
-    twin = _shared(module)
+    twin = shallow(module)
     if hasattr(twin, "layer_idx"):
         twin.layer_idx = number
     for name, child in module._modules.items():

@@ -123,9 +123,9 @@ class CausalModel:
                 raise InvalidInput("skip", layer, f"a layer in 0..{count - 1} of {self.name}")
         if len(set(skipped)) == count:
             raise InvalidInput("skip", list(skipped), f"at least one of the {count} layers to be left")
-        decoder = _shallow(self.model.base_model)
+        decoder = shallow(self.model.base_model)
         decoder.layers = nn.ModuleList(layer for i, layer in enumerate(self.layers) if i not in set(skipped))
-        whole = _shallow(self.model)
+        whole = shallow(self.model)
         setattr(whole, self.model.base_model_prefix, decoder)
         return CausalModel(whole, f"{self.name} without layers {','.join(map(str, sorted(set(skipped))))}")
 
@@ -136,8 +136,8 @@ def on_device(tokens: Sequence[int], device: torch.device) -> Tensor:
     return ids.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else ids.to(device)
 
 
-def _shallow(module: nn.Module) -> Any:
-    """A copy of a module that owns its list of submodules and shares the submodules."""
+def shallow(module: nn.Module) -> Any:
+    """A copy of a module that owns its list of submodules and shares the submodules and weights."""
     twin = copy.copy(module)
     twin.__dict__["_modules"] = dict(module._modules)
     return twin

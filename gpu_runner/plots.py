@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exact.commands.options import need
 from exact.drawing.style import CYCLE, INK, MUTED, save_figure, style
 from gpu_runner.experiments import BASELINE, Cell
 from gpu_runner.layouts import heading, title_of
@@ -51,7 +50,6 @@ class Curve:
 
 def sweep_figure(report: Report, path: Path) -> None:
     """Draw figure 3 or 4 to a file (png, svg or pdf): a panel for each question set that has results."""
-    need("plot", "matplotlib")
     from matplotlib.figure import Figure
 
     sets = list(dict.fromkeys(entry.question_set for entry in report.entries if entry.question_set is not None))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import subprocess
 import sys
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -13,11 +12,13 @@ from typing import Any
 
 import torch
 
+from exact.document import versions
+from exact.provenance import commit
 from gpu_runner.drafts.base import Draft
 from gpu_runner.drafts.eagle3 import EagleDraft
 from gpu_runner.models import CausalModel
 
-PACKAGES = ("rheo-lossless", "numpy", "torch", "transformers", "tokenizers", "safetensors", "gguf")
+PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "gguf")
 
 
 def provenance(target: CausalModel, draft: Draft, **arguments: Any) -> dict[str, Any]:
@@ -25,7 +26,7 @@ def provenance(target: CausalModel, draft: Draft, **arguments: Any) -> dict[str,
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+        "versions": versions() | {name: _version(name) for name in PACKAGES},
         "device": device_name(target.device),
         "threads": torch.get_num_threads(),
         "dtype": str(target.dtype).removeprefix("torch."),
@@ -36,17 +37,6 @@ def provenance(target: CausalModel, draft: Draft, **arguments: Any) -> dict[str,
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
         **arguments,
     }
-
-
-def commit() -> str | None:
-    """The commit of the checkout that this package lies in, with + where it was changed; None outside of one."""
-    here = Path(__file__).parent
-    try:
-        run = ["git", "-C", str(here), "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*"]
-        found = subprocess.run(run, capture_output=True, text=True, check=False, timeout=10)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return found.stdout.strip() or None if found.returncode == 0 else None
 
 
 def device_name(device: torch.device) -> str:
