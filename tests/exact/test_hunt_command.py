@@ -173,7 +173,7 @@ def test_the_document(tmp_path, capsys):
         (["hunt", "rheo", "--method", "rheo"], "METHOD"),
         (["hunt", "nothing"], "method"),
         (["hunt", "rheo", "--seconds", "0"], "seconds"),
-        (["hunt", "rheo", "--max-vocabulary", "1"], "max_vocabulary"),
+        (["hunt", "rheo", "--max-vocabulary", "1"], "max-vocabulary"),
         (["hunt", "chain", "--lead", "1"], "lead"),
         (["hunt", "chain", "--against", "optimum"], "optimum"),
         (["hunt", "rheo", "--workers", "-1"], "workers"),
