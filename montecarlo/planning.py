@@ -36,7 +36,7 @@ from rheo_core.rows import Pair, Prefix
 
 
 @dataclass(frozen=True)
-class Bars:
+class ErrorRates:
     """The rates that a plan is made for: false alarm of the test, miss of the loss."""
 
     alarm: float
@@ -74,11 +74,11 @@ def power(test: str, samples: int, degrees: int, spread: float, alarm: float) ->
     return 1 - float(special.chndtr(critical(test, degrees, alarm), degrees, samples * spread))
 
 
-def needed(test: str, degrees: int, spread: float, bars: Bars) -> float:
+def needed(test: str, degrees: int, spread: float, errors: ErrorRates) -> float:
     """Samples with which a test rejects except with probability `miss`; inf where there is no loss to see."""
     if degrees < 1 or not spread > 0:
         return math.inf
-    return noncentrality_needed(critical(test, degrees, bars.alarm), degrees, bars.miss) / spread
+    return noncentrality_needed(critical(test, degrees, errors.alarm), degrees, errors.miss) / spread
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Plan:
     variation: float
 
 
-def plans(cells: int, bars: Bars, *, variation: float | None = None, samples: int | None = None) -> list[Plan]:
+def plans(cells: int, errors: ErrorRates, *, variation: float | None = None, samples: int | None = None) -> list[Plan]:
     """The samples that a total variation needs, or the one that samples can see, by each of the three tests."""
     if cells < 2:
         raise InvalidInput("cells", cells, "an int of at least 2")
@@ -100,32 +100,32 @@ def plans(cells: int, bars: Bars, *, variation: float | None = None, samples: in
         if not 0 < variation <= 1:
             raise InvalidInput("tv", variation, "a number in (0, 1]")
         return [
-            Plan("chi-square", samples_needed(variation, cells - 1, bars.alarm, bars.miss), variation),
-            Plan("e-process", math.ceil(needed("e-process", cells - 1, 4 * variation**2, bars)), variation),
-            Plan("total variation", _radius_samples(cells, variation, bars), variation),
+            Plan("chi-square", samples_needed(variation, cells - 1, errors.alarm, errors.miss), variation),
+            Plan("e-process", math.ceil(needed("e-process", cells - 1, 4 * variation**2, errors)), variation),
+            Plan("total variation", _radius_samples(cells, variation, errors), variation),
         ]
     assert samples is not None
     if samples < 1:
         raise InvalidInput("samples", samples, "an int of at least 1")
-    seen = [math.sqrt(needed(test, cells - 1, 4.0, bars) / samples) for test in ("chi-square", "e-process")]
-    visible = [*seen, _radius_seen(cells, samples, bars)]
+    seen = [math.sqrt(needed(test, cells - 1, 4.0, errors) / samples) for test in ("chi-square", "e-process")]
+    visible = [*seen, _radius_seen(cells, samples, errors)]
     names = ("chi-square", "e-process", "total variation")
     return [Plan(name, samples, min(1.0, value)) for name, value in zip(names, visible, strict=True)]
 
 
-def _radius_seen(cells: int, samples: int, bars: Bars) -> float:
+def _radius_seen(cells: int, samples: int, errors: ErrorRates) -> float:
     """Total variation that surely leaves the radius: E TV of the counts is at least that of the law."""
     flat = np.full(cells, 1 / cells)
-    return variation_radius(samples, flat, bars.alarm) + math.sqrt(math.log(1 / bars.miss) / (2 * samples))
+    return variation_radius(samples, flat, errors.alarm) + math.sqrt(math.log(1 / errors.miss) / (2 * samples))
 
 
-def _radius_samples(cells: int, variation: float, bars: Bars) -> int:
+def _radius_samples(cells: int, variation: float, errors: ErrorRates) -> int:
     low, high = 1, 1
-    while _radius_seen(cells, high, bars) > variation:
+    while _radius_seen(cells, high, errors) > variation:
         low, high = high, 2 * high
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if _radius_seen(cells, middle, bars) <= variation else (middle + 1, high)
+        low, high = (low, middle) if _radius_seen(cells, middle, errors) <= variation else (middle + 1, high)
     return low
 
 
@@ -196,10 +196,10 @@ def laws(method: Method, pair: Pair, shape: TreeShape, length: int) -> tuple[Flo
     return np.array([float(got.get(key, 0)) for key in keys]), np.array([float(right.get(key, 0)) for key in keys])
 
 
-def method_power(method: Method, witness: Witness, samples: int, bars: Bars) -> MethodPower:
+def method_power(method: Method, witness: Witness, samples: int, errors: ErrorRates) -> MethodPower:
     """The power against one method on one set of rows, at the length (1 to 3 tokens) that shows it best."""
     pair = Pair(witness.target, witness.draft)
-    audit_tokens = _audit_tokens(method, pair, witness.shape, bars)
+    audit_tokens = _audit_tokens(method, pair, witness.shape, errors)
     best: MethodPower | None = None
     for length in range(1, min(3, witness.shape.depth + 1) + 1):
         law, p = laws(method, pair, witness.shape, length)
@@ -213,8 +213,8 @@ def method_power(method: Method, witness: Witness, samples: int, bars: Bars) -> 
             variation=float(np.abs(law - p).sum() / 2),
             spread=spread,
             cells=degrees + 1,
-            power={test: power(test, samples, degrees, spread, bars.alarm) for test in tests},
-            needed={test: _needed_or_first(test, degrees, law, p, spread, bars) for test in tests},
+            power={test: power(test, samples, degrees, spread, errors.alarm) for test in tests},
+            needed={test: _needed_or_first(test, degrees, law, p, spread, errors) for test in tests},
             audit_tokens=audit_tokens,
         )
         if best is None or found.needed["chi-square"] < best.needed["chi-square"]:
@@ -234,39 +234,41 @@ class Powers:
     files: tuple[Rows, ...]
     shape: TreeShape
     samples: int
-    bars: Bars
+    errors: ErrorRates
 
     def __call__(self, which: int) -> MethodPower:
         """The power against one method; an exception inside a user's own rule becomes one line that names it."""
         method = self.methods[which]
         named = [Witness(each.name, each.target, each.draft, self.shape) for each in self.files]  # type: ignore[arg-type]
         with own_errors(method):
-            return best_witness(method, named or list(WITNESSES), self.samples, self.bars)[1]
+            return best_witness(method, named or list(WITNESSES), self.samples, self.errors)[1]
 
     def all(self, executor: Executor | None = None) -> list[MethodPower]:
         """The power against every method, on any `concurrent.futures` executor."""
         return list(in_order(self, range(len(self.methods)), executor))
 
 
-def best_witness(method: Method, witnesses: list[Witness], samples: int, bars: Bars) -> tuple[Witness, MethodPower]:
+def best_witness(
+    method: Method, witnesses: list[Witness], samples: int, errors: ErrorRates
+) -> tuple[Witness, MethodPower]:
     """The rows that show a method best, and the power on them."""
-    found = [(witness, method_power(method, witness, samples, bars)) for witness in witnesses]
+    found = [(witness, method_power(method, witness, samples, errors)) for witness in witnesses]
     return min(found, key=lambda pair: pair[1].needed["chi-square"])
 
 
-def _needed_or_first(test: str, degrees: int, law: Floats, p: Floats, spread: float, bars: Bars) -> float:
+def _needed_or_first(test: str, degrees: int, law: Floats, p: Floats, spread: float, errors: ErrorRates) -> float:
     """Samples needed; where the law has mass on forbidden outcomes, those until one of them has been seen."""
     if not math.isinf(spread):
-        return needed(test, degrees, spread, bars)
-    return math.log(bars.miss) / math.log1p(-min(float(law[p == 0].sum()), 1 - 1e-15))
+        return needed(test, degrees, spread, errors)
+    return math.log(errors.miss) / math.log1p(-min(float(law[p == 0].sum()), 1 - 1e-15))
 
 
-def _audit_tokens(method: Method, pair: Pair, shape: TreeShape, bars: Bars) -> float:
+def _audit_tokens(method: Method, pair: Pair, shape: TreeShape, errors: ErrorRates) -> float:
     law, p = laws(method, pair, shape, 1)
     if (law[p == 0] > 0).any():
-        return _needed_or_first("audit", 0, law, p, math.inf, bars)
+        return _needed_or_first("audit", 0, law, p, math.inf, errors)
     emitted = [float(mass) for mass in exact_law(pair.p(()))]
     got = np.zeros(len(emitted))
     got[np.array(emitted) > 0] = law[p > 0]
     draft = pair.in_target_ids(pair.q(()).score, len(emitted)).astype(np.float64)
-    return growth(got, emitted, draft, alarm=bars.alarm).needed(bars.miss)
+    return growth(got, emitted, draft, alarm=errors.alarm).needed(errors.miss)

@@ -12,7 +12,7 @@ import numpy as np
 from exact.drawing import COLOURS, save_figure, style
 from exact.drawing.style import CYCLE, FAINT, INK, MUTED
 from montecarlo.auditing import Bias, Report
-from montecarlo.planning import Bars, MethodPower, plans, power
+from montecarlo.planning import ErrorRates, MethodPower, plans, power
 from montecarlo.simulation import Outcome
 
 if TYPE_CHECKING:
@@ -127,12 +127,12 @@ def evidence_axes(ax: Axes, curves: Sequence[Evidence], alarm: float, colours: S
     ax.set(xlabel="tokens", ylabel="log10 of the evidence")
 
 
-def draw_power(found: Sequence[MethodPower], cells: int | None, samples: int, bars: Bars, path: Path) -> None:
+def draw_power(found: Sequence[MethodPower], cells: int | None, samples: int, errors: ErrorRates, path: Path) -> None:
     """Write the picture of a plan to a file."""
-    save_figure(power_figure(found, cells, samples, bars), path)
+    save_figure(power_figure(found, cells, samples, errors), path)
 
 
-def power_figure(found: Sequence[MethodPower], cells: int | None, samples: int, bars: Bars) -> Figure:
+def power_figure(found: Sequence[MethodPower], cells: int | None, samples: int, errors: ErrorRates) -> Figure:
     """The chance of seeing each method's loss against samples; with `cells`, also the total variation that they show.
 
     Solid: chi-square, looked at once; dashed: the e-process, looked at after every batch.
@@ -144,46 +144,48 @@ def power_figure(found: Sequence[MethodPower], cells: int | None, samples: int, 
         figure = Figure(figsize=(5.2 * panels, 3.6 + 0.1 * len(found)), layout="constrained")
         axes = list(figure.subplots(1, panels, squeeze=False)[0])
         if found:
-            _methods(axes.pop(0), found, bars)
+            _methods(axes.pop(0), found, errors)
         if cells is not None:
-            _plans(axes[0], cells, bars)
+            _plans(axes[0], cells, errors)
         for ax in figure.axes:
             ax.set(xscale="log", xlabel="samples")
             ax.axvline(samples, color=MUTED, linewidth=0.8, linestyle=":")
     return figure
 
 
-def seen(test: str, each: MethodPower, samples: float, bars: Bars) -> float:
+def seen(test: str, each: MethodPower, samples: float, errors: ErrorRates) -> float:
     """Probability that a test shows the loss of a method with `samples` cycles."""
     if math.isinf(each.spread):  # the first outcome that the target forbids
-        return float(1 - bars.miss ** (samples / each.needed[test]))
-    return power(test, int(samples), each.cells - 1, each.spread, bars.alarm)
+        return float(1 - errors.miss ** (samples / each.needed[test]))
+    return power(test, int(samples), each.cells - 1, each.spread, errors.alarm)
 
 
-def _methods(ax: Axes, found: Sequence[MethodPower], bars: Bars) -> None:
+def _methods(ax: Axes, found: Sequence[MethodPower], errors: ErrorRates) -> None:
     needed = [n for each in found for n in each.needed.values() if math.isfinite(n)]
     ends = min([*needed, 1000.0]) / 10, 3 * max([*needed, 100.0])
     grid = np.unique(np.ceil(np.geomspace(*ends, GRID)).astype(int))
     for number, each in enumerate(found):
         colour = CYCLE[number % len(CYCLE)]
         for test, line in (("chi-square", "-"), ("e-process", "--")):
-            values = [seen(test, each, n, bars) for n in grid]
+            values = [seen(test, each, n, errors) for n in grid]
             ax.plot(grid, values, line, color=colour, label=f"{each.method}, {each.rows}" if line == "-" else None)
-    ax.axhline(1 - bars.miss, color=FAINT, linewidth=0.8)
-    ax.set(ylabel="chance to see the loss", title=f"Power (false alarm {bars.alarm:g})", ylim=(-0.03, 1.03))
+    ax.axhline(1 - errors.miss, color=FAINT, linewidth=0.8)
+    ax.set(ylabel="chance to see the loss", title=f"Power (false alarm {errors.alarm:g})", ylim=(-0.03, 1.03))
     said = "solid: chi-square, dashed: e-process"
     ax.legend(loc="upper left", bbox_to_anchor=(0, -0.17), ncols=2, title=said, title_fontsize=8, alignment="left")
 
 
-def _plans(ax: Axes, cells: int, bars: Bars) -> None:
+def _plans(ax: Axes, cells: int, errors: ErrorRates) -> None:
     grid = np.unique(np.geomspace(100, 1e7, 40).astype(int)).tolist()
     curves: dict[str, list[float]] = {}
     for n in grid:
-        for plan in plans(cells, bars, samples=n):
+        for plan in plans(cells, errors, samples=n):
             curves.setdefault(plan.test, []).append(plan.variation)
     for test, values in curves.items():
         ax.plot(grid, values, label=test)
     ax.set(
-        yscale="log", ylabel="total variation seen", title=f"{cells} cells, whatever the direction (miss {bars.miss:g})"
+        yscale="log",
+        ylabel="total variation seen",
+        title=f"{cells} cells, whatever the direction (miss {errors.miss:g})",
     )
     ax.legend()

@@ -13,7 +13,7 @@ from rich.table import Table
 from exact.commands import options
 from exact.plugins import load_method
 from montecarlo.commands import sources
-from montecarlo.planning import Bars, MethodPower, Plan, Powers, plans
+from montecarlo.planning import ErrorRates, MethodPower, Plan, Powers, plans
 from montecarlo.simulation import ALARM, MISS
 from rheo_core import DEFAULT_SUPPORT, Method
 from rheo_core.errors import check_count
@@ -48,35 +48,35 @@ def command(
     Methods: those named, or every lossy one of the catalogue, each on the rows (--rows, or small built-in ones) that
     show it best. A sample is one cycle started from the empty prefix.
     """
-    bars = Bars(false_alarm, miss)
+    errors = ErrorRates(false_alarm, miss)
     check_count("cells", cells, 2)
-    listed = planned(cells, bars, tv, samples)
+    listed = planned(cells, errors, tv, samples)
     chosen = [*(names or []), *(method or [])]
     asked_plan = tv is not None or samples is not None
     found: list[MethodPower] = []
     if chosen or rows is not None or not asked_plan or samples is not None:
         files = [] if rows is None else options.rows_of(rows, temperature, support)
         shape = options.shape_of(width, depth, budget)
-        powers = Powers(tuple(rules(chosen)), tuple(files), shape, samples or DEFAULT_SAMPLES, bars)
+        powers = Powers(tuple(rules(chosen)), tuple(files), shape, samples or DEFAULT_SAMPLES, errors)
         with options.opened(workers, dask) as executor:
             found = powers.all(executor)
     if not as_json:
-        report(listed, found, cells, samples or DEFAULT_SAMPLES, bars)
+        report(listed, found, cells, samples or DEFAULT_SAMPLES, errors)
     if plot is not None:
         from montecarlo.plots import draw_power
 
-        draw_power(found, cells if asked_plan else None, samples or DEFAULT_SAMPLES, bars, plot)
-    options.deliver(document(listed, found, cells, samples or DEFAULT_SAMPLES, bars), as_json, save)
+        draw_power(found, cells if asked_plan else None, samples or DEFAULT_SAMPLES, errors, plot)
+    options.deliver(document(listed, found, cells, samples or DEFAULT_SAMPLES, errors), as_json, save)
     return 0
 
 
-def planned(cells: int, bars: Bars, tv: float | None, samples: int | None) -> list[Plan]:
+def planned(cells: int, errors: ErrorRates, tv: float | None, samples: int | None) -> list[Plan]:
     """The plans asked for; none where neither is given."""
     listed: list[Plan] = []
     if tv is not None:
-        listed += plans(cells, bars, variation=tv)
+        listed += plans(cells, errors, variation=tv)
     if samples is not None:
-        listed += plans(cells, bars, samples=samples)
+        listed += plans(cells, errors, samples=samples)
     return listed
 
 
@@ -89,9 +89,9 @@ def rules(chosen: list[str]) -> list[Method]:
     return [rule for rule in methods.values() if rule.claim == "lossy"]
 
 
-def report(listed: list[Plan], found: list[MethodPower], cells: int, samples: int, bars: Bars) -> None:
+def report(listed: list[Plan], found: list[MethodPower], cells: int, samples: int, errors: ErrorRates) -> None:
     """Print plans and powers."""
-    rates = f"false alarm {bars.alarm:g}, miss {bars.miss:g}"
+    rates = f"false alarm {errors.alarm:g}, miss {errors.miss:g}"
     if listed:
         table = Table(box=box.SIMPLE_HEAD, title=f"{cells} cells, any direction; {rates}", title_justify="left")
         for name in ("test", "samples", "total variation"):
@@ -129,7 +129,9 @@ def _count(value: float) -> str:
     return "-" if math.isinf(value) else f"{math.ceil(value):,}"
 
 
-def document(listed: list[Plan], found: list[MethodPower], cells: int, samples: int, bars: Bars) -> dict[str, Any]:
+def document(
+    listed: list[Plan], found: list[MethodPower], cells: int, samples: int, errors: ErrorRates
+) -> dict[str, Any]:
     """Plans and powers for --json and --save; a number of samples that does not exist is null."""
     methods = []
     for each in found:
@@ -141,8 +143,8 @@ def document(listed: list[Plan], found: list[MethodPower], cells: int, samples: 
     return {
         "command": "power",
         "cells": cells,
-        "false_alarm": bars.alarm,
-        "miss": bars.miss,
+        "false_alarm": errors.alarm,
+        "miss": errors.miss,
         "plans": [asdict(plan) for plan in listed],
         "samples": samples,
         "methods": methods,

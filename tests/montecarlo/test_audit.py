@@ -17,7 +17,7 @@ from montecarlo.auditing import FUNCTIONS, POSITIONS, Audit, audit, excesses
 from montecarlo.betting import BETS, Wealth, visible_excess
 from montecarlo.chunks import Chunk, Chunker
 from montecarlo.pairs import TablePair, scores
-from montecarlo.planning import WITNESSES, Bars, best_witness
+from montecarlo.planning import WITNESSES, ErrorRates, best_witness
 from montecarlo.recording import Record, Row
 from montecarlo.reference_run import record, whole
 from montecarlo.simulator import Simulator
@@ -107,8 +107,8 @@ def test_a_thousand_lossless_runs_of_300_tokens_raise_no_alarm():
 @pytest.mark.parametrize("name", LOSSY)
 def test_every_lossy_method_is_caught(name):
     """Three times the tokens at which the computed power of its first tokens alone is 99 %."""
-    bars = Bars(1e-6, 0.01)
-    witness, found = best_witness(methods[name], list(WITNESSES), 1000, bars)
+    errors = ErrorRates(1e-6, 0.01)
+    witness, found = best_witness(methods[name], list(WITNESSES), 1000, errors)
     tokens = int(3 * found.audit_tokens) + 100
     target, draft = floats(witness.target), floats(witness.draft)
     records = recorded(methods[name], target, draft, witness.shape, tokens, seed=2, text=3)

@@ -8,7 +8,7 @@ from exact.faults import cases
 from exact.rows_file import shipped_rows
 from montecarlo.checks import ACCEPTANCE, AT_ROOT, BELOW, Suite, depth_name, expected_acceptance
 from montecarlo.pairs import Dials, TablePair, rows_pair, synthetic
-from montecarlo.planning import WITNESSES, Bars, best_witness, laws, power
+from montecarlo.planning import WITNESSES, ErrorRates, best_witness, laws, power
 from montecarlo.simulation import ALARM, simulate
 from montecarlo.simulator import after
 from montecarlo.uniforms import Uniforms
@@ -58,8 +58,8 @@ def test_any_lead_raises_no_alarm(lead):
 def test_every_lossy_method_of_the_catalogue_is_refuted(name):
     """Twice the samples of 99 % computed power, on the built-in rows that show the method best."""
     method = methods[name]
-    bars = Bars(ALARM / 50, 0.01)
-    witness, found = best_witness(method, list(WITNESSES), 1000, bars)
+    errors = ErrorRates(ALARM / 50, 0.01)
+    witness, found = best_witness(method, list(WITNESSES), 1000, errors)
     cycles = int(2 * found.needed["e-process"]) + 200
     outcome = simulate(Suite(method, of_witness(witness), witness.shape, Uniforms(13)), cycles)
     assert outcome.evidence_of_loss, (found, alarms(outcome))

@@ -11,7 +11,7 @@ from scipy import stats
 
 from montecarlo import goodness
 from montecarlo.goodness import LEAST_EXPECTED, fit, log_evidence, merge, variation_radius, visible_variation
-from montecarlo.planning import Bars, critical, needed, plans
+from montecarlo.planning import ErrorRates, critical, needed, plans
 from montecarlo.planning import power as power_of
 from rheo_core import InvalidInput
 
@@ -119,7 +119,7 @@ def test_computed_power_is_the_power_that_is_seen(test, variation):
     assert spread == pytest.approx(4 * variation**2, rel=0.25)
     rng = np.random.default_rng(4)
     for miss in (0.4, 0.01):
-        samples = math.ceil(needed(test, 4, spread, Bars(alarm, miss)))
+        samples = math.ceil(needed(test, 4, spread, ErrorRates(alarm, miss)))
         assert power_of(test, samples, 4, spread, alarm) == pytest.approx(1 - miss, abs=0.01)
         tables = rng.multinomial(samples, law, size=400)
         if test == "chi-square":
@@ -145,7 +145,7 @@ def test_visible_variation_is_seen_and_half_of_it_is_not():
 def test_a_difference_of_kl_below_a_hundredth_is_not_overlooked():
     """FAULTS I3: [57/100, 43/100] against [1/2, 1/2] has KL .0098 and TV .07; the planned samples reject it."""
     law, p = np.array([0.57, 0.43]), np.array([0.5, 0.5])
-    (chi_square, e_process, radius) = plans(2, Bars(1e-6, 0.01), variation=0.07)
+    (chi_square, e_process, radius) = plans(2, ErrorRates(1e-6, 0.01), variation=0.07)
     rng = np.random.default_rng(6)
     found = fit(rng.multinomial(int(chi_square.samples), law), p, 1e-6)
     assert found.p_value < 1e-6
@@ -155,9 +155,9 @@ def test_a_difference_of_kl_below_a_hundredth_is_not_overlooked():
 
 
 def test_plans_go_both_ways():
-    bars = Bars(1e-6, 0.01)
-    for there in plans(50, bars, variation=0.03):
-        back = {plan.test: plan for plan in plans(50, bars, samples=int(there.samples))}[there.test]
+    errors = ErrorRates(1e-6, 0.01)
+    for there in plans(50, errors, variation=0.03):
+        back = {plan.test: plan for plan in plans(50, errors, samples=int(there.samples))}[there.test]
         assert back.variation == pytest.approx(0.03, rel=1e-3)
 
 
@@ -194,4 +194,4 @@ def test_bad_tables_are_refused(counts, law, message):
 @pytest.mark.parametrize("tv", [0, -0.1, 1.5, float("nan")])
 def test_bad_variations_are_refused(tv):
     with pytest.raises(InvalidInput, match="tv"):
-        plans(10, Bars(0.01, 0.01), variation=tv)
+        plans(10, ErrorRates(0.01, 0.01), variation=tv)

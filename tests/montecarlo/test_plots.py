@@ -16,12 +16,12 @@ from exact.catalogue import methods
 from exact.drawing import COLOURS
 from montecarlo import Audit, Chunker, TablePair, Uniforms, simulate
 from montecarlo.checks import Suite
-from montecarlo.planning import WITNESSES, Bars, method_power, plans
+from montecarlo.planning import WITNESSES, ErrorRates, method_power, plans
 from montecarlo.plots import evidence_axes, outcomes_figure, power_figure, report_figure, seen
 from montecarlo.recording import Record, Row
 from tests.montecarlo.test_cli import rheo_montecarlo
 
-BARS = Bars(1e-6, 0.01)
+ERRORS = ErrorRates(1e-6, 0.01)
 P, Q = np.array([0.5, 0.3, 0.2]), np.array([0.7, 0.2, 0.1])
 
 
@@ -87,23 +87,23 @@ def test_the_report_shows_every_function_and_position():
 
 
 def test_power_is_drawn_as_computed():
-    found = [method_power(methods[name], WITNESSES[0], 1000, BARS) for name in ("rheo-adhoc", "typical")]
+    found = [method_power(methods[name], WITNESSES[0], 1000, ERRORS) for name in ("rheo-adhoc", "typical")]
     forbidden = replace(found[0], spread=math.inf)  # the first outcome that the target forbids settles it
-    assert seen("chi-square", forbidden, forbidden.needed["chi-square"], BARS) == pytest.approx(0.99)
+    assert seen("chi-square", forbidden, forbidden.needed["chi-square"], ERRORS) == pytest.approx(0.99)
     for each in [*found, forbidden]:
         for test, needed in each.needed.items():
-            assert seen(test, each, math.ceil(needed), BARS) == pytest.approx(0.99, abs=0.02)
-            assert seen(test, each, needed / 20, BARS) < 0.3
-    powers, visible = power_figure(found, 100, 1000, BARS).axes
+            assert seen(test, each, math.ceil(needed), ERRORS) == pytest.approx(0.99, abs=0.02)
+            assert seen(test, each, needed / 20, ERRORS) < 0.3
+    powers, visible = power_figure(found, 100, 1000, ERRORS).axes
     line = powers.lines[0]
     for samples, chance in zip(np.asarray(line.get_xdata()), np.asarray(line.get_ydata()), strict=True):
-        assert chance == seen("chi-square", found[0], int(samples), BARS)
+        assert chance == seen("chi-square", found[0], int(samples), ERRORS)
     legend = powers.get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == ["rheo-adhoc, Table 1", "typical, Table 1"]
     samples, variation = (np.asarray(data) for data in visible.lines[0].get_data())
-    assert variation[7] == plans(100, BARS, samples=int(samples[7]))[0].variation
-    assert len(power_figure(found, None, 1000, BARS).axes) == len(power_figure([], 100, 1000, BARS).axes) == 1
+    assert variation[7] == plans(100, ERRORS, samples=int(samples[7]))[0].variation
+    assert len(power_figure(found, None, 1000, ERRORS).axes) == len(power_figure([], 100, 1000, ERRORS).axes) == 1
 
 
 def test_alarms_of_a_simulation_are_red():

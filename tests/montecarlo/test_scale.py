@@ -22,7 +22,7 @@ from exact.sweeps import sweep, versions_of
 from montecarlo.checks import Suite
 from montecarlo.cli import app as montecarlo_app
 from montecarlo.pairs import Dials, synthetic
-from montecarlo.planning import Bars, Powers
+from montecarlo.planning import ErrorRates, Powers
 from montecarlo.simulation import MISS, simulate
 from montecarlo.uniforms import Uniforms
 from rheo_core import InvalidInput, Pair, TreeShape
@@ -78,8 +78,8 @@ def simulated(executor: Executor | None):
 
 
 def powered(executor: Executor | None):
-    bars = Bars(1e-6, MISS)
-    return Powers((methods["rheo-raw"], methods["typical"]), (ROWS,), SHAPE, 1000, bars).all(executor)
+    errors = ErrorRates(1e-6, MISS)
+    return Powers((methods["rheo-raw"], methods["typical"]), (ROWS,), SHAPE, 1000, errors).all(executor)
 
 
 def proved(executor: Executor | None):
