@@ -67,6 +67,11 @@ class Certificate:
         return "lossless" if self.rounding_bound is None else "lossless up to rounding"
 
     @property
+    def as_claimed(self) -> bool:
+        """Whether the first verdict is the method's own claim."""
+        return self.lossless is not None and self.lossless == (self.claim == "lossless")
+
+    @property
     def scope(self) -> str:
         """One line on what the verdict covers."""
         targets = "every target at this q" if self.every_target else "these rows"

@@ -66,7 +66,6 @@ Seconds = Annotated[
     float | None,
     typer.Option("--seconds", help="With --torch: time at most; 0: no limit.", show_default=f"{SECONDS:g}"),
 ]
-PrefixText = Annotated[str, typer.Option("--prefix", help='Start after this text: ids joined by ",".')]
 CycleCount = Annotated[int, typer.Option("--cycles", help="Cycles before the text is continued from the target.")]
 TABLE_1 = "Table 1"
 MARKS = {True: "proved", False: "[red]refuted[/]", None: "-"}
@@ -95,13 +94,6 @@ class Result:
     rows: str
     certificate: Certificate
 
-    @property
-    def as_claimed(self) -> bool:
-        """Whether the verdict is the method's own claim."""
-        return self.certificate.lossless is not None and self.certificate.lossless == (
-            self.certificate.claim == "lossless"
-        )
-
 
 KINDS = (Result, Certificate, Counterexample, TreeShape)
 """What the journal holds."""
@@ -123,7 +115,7 @@ def command(
     workers: options.Workers = None,
     dask: options.Dask = None,
     resume: options.Resume = None,
-    prefix: PrefixText = "",
+    prefix: options.PrefixText = "",
     cycles: CycleCount = 1,
     report: options.Report = None,
     plot: options.Plot = None,
@@ -154,7 +146,7 @@ def command(
     rules = [with_lead(load_method(name), lead) for name in chosen] or default_methods(lead)
     files = options.rows_of(rows, temperature, support, arithmetic)
     labelled = not chosen and rows is None
-    start = prefix_of(prefix)
+    start = options.prefix_of(prefix)
     check_count("cycles", cycles, 1)
     jobs = [replace(job, prefix=start, cycles=cycles) for each in files for job in jobs_on(each, rules, shape)]
     journal = Journal(resume, options.fingerprint(chosen, "certify", shape, lead, start, cycles, files), KINDS)
@@ -174,16 +166,8 @@ def command(
         write(report, plot, entries(certified, asked, sources, labelled))
     options.deliver(document(results + refuted), as_json, save)
     if labelled:
-        return options.LOSSLESS if all(each.as_claimed for each in results + refuted) else options.LOSSY
+        return options.LOSSLESS if all(each.certificate.as_claimed for each in results + refuted) else options.LOSSY
     return exit_code(results)
-
-
-def prefix_of(text: str) -> Prefix:
-    """The ids of `--prefix`."""
-    try:
-        return tuple(int(part) for part in text.split(",")) if text else ()
-    except ValueError:
-        raise InvalidInput("prefix", text, 'token ids joined by ","') from None
 
 
 def default_methods(lead: int | None) -> list[Method]:
@@ -298,7 +282,7 @@ def show_refuted(results: list[Result]) -> None:
     """The wrong proxies on Table 1's rows, and whether they are refuted as expected."""
     options.out.print("\nWrong proxies on Table 1's rows (q = 1/2 3/10 1/5, p = 1/2 1/5 3/10, m = 1, K = 3, R = 2):")
     for each in results:
-        expected = "as expected" if each.as_claimed else "[bold red]NOT as expected[/]"
+        expected = "as expected" if each.certificate.as_claimed else "[bold red]NOT as expected[/]"
         options.out.print(f"  {each.label}: {verdict(each.certificate)}, {expected}; {wrong_line(each.certificate)}")
 
 

@@ -26,6 +26,7 @@ from exact.provenance import Provenance, of_command
 from exact.rows_file import Rows, read_rows, shipped_rows
 from exact.sending import WorkerError
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
+from rheo_core.rows import Prefix
 
 LOSSLESS, LOSSY, BAD_INPUT, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -83,6 +84,7 @@ Lead = Annotated[int | None, typer.Option("--lead", help="m: deterministic leads
 Temperature = Annotated[float, typer.Option("--temperature", help="T of the target and of the sampled token.")]
 Support = Annotated[int, typer.Option("--support", help="Tokens kept in the sampling law; 0: all.")]
 Arithmetic = Annotated[str, typer.Option("--arithmetic", help="rational, float64, float32 or float16.")]
+PrefixText = Annotated[str, typer.Option("--prefix", help='Start after this text: ids joined by ",".')]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 Save = Annotated[
     Path | None,
@@ -156,6 +158,14 @@ def rows_of(
 def shape_of(width: int, depth: int, budget: int) -> TreeShape:
     """The tree shape of the three options."""
     return TreeShape(width, depth, budget)
+
+
+def prefix_of(text: str) -> Prefix:
+    """The ids of `--prefix`."""
+    ids = text.split(",") if text else []
+    if not all(each.strip().isdecimal() for each in ids):
+        raise InvalidInput("prefix", text, 'token ids joined by ","')
+    return tuple(int(each) for each in ids)
 
 
 def deliver(document: Mapping[str, Any], as_json: bool, save: Path | None) -> None:

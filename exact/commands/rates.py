@@ -34,8 +34,6 @@ PoolSize = Annotated[int | None, typer.Option("--pool", help="n: candidates in t
 Temperatures = Annotated[str, typer.Option(help="Temperatures to sweep, joined by commas; '' for none.")]
 Cost = Annotated[float | None, typer.Option(help="Cost in any unit of time.", show_default=False)]
 
-At = Annotated[str, typer.Option("--prefix", help="Token ids joined by commas: where in the rows to look.")]
-
 
 @dataclass(frozen=True)
 class Terms:
@@ -69,7 +67,7 @@ def command(
     draft: Law = None,
     pool: PoolSize = None,
     rows: options.RowsPath = None,
-    prefix: At = "",
+    prefix: options.PrefixText = "",
     width: options.Width = 3,
     depth: options.Depth = 3,
     budget: options.Budget = 8,
@@ -104,7 +102,7 @@ def command(
     chosen = [*(names or []), *(method or [])] or ["rheo"]
     rules = [load_method(name) for name in chosen]
     files = options.rows_of(rows, temperature, support)
-    place = prefix_of(prefix)
+    place = options.prefix_of(prefix)
     pools = [each for file in files for each in pools_of(file, place, shape.width, lead, pool)]
     levels = levels_of(files, temperature, temperatures)
     versions = [each for rule in rules for each in versions_of(rule, shape, lead)]
@@ -154,17 +152,6 @@ def costs_of(draft: float | None, verify: float | None, node: float | None) -> C
     if draft is None or verify is None:
         raise InvalidInput("costs", (draft, verify), "both --draft-cost and --verify-cost")
     return Costs(draft, verify, node or 0.0)
-
-
-def prefix_of(text: str) -> Prefix:
-    """A prefix given as ids joined by commas."""
-    try:
-        ids = tuple(int(part) for part in text.split(",")) if text else ()
-    except ValueError:
-        ids = (-1,)
-    if any(token < 0 for token in ids):
-        raise InvalidInput("prefix", text, "token ids joined by commas")
-    return ids
 
 
 def levels_of(files: Sequence[Rows], temperature: float, temperatures: str) -> list[float]:

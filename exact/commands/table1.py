@@ -66,7 +66,7 @@ def command(as_json: options.AsJson = False, save: options.Save = None, plot: op
         as_json,
         save,
     )
-    expected = all(certificate.lossless == (certificate.claim == "lossless") for certificate in certificates.values())
+    expected = all(certificate.as_claimed for certificate in certificates.values())
     return options.LOSSLESS if expected else options.LOSSY
 
 

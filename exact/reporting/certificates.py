@@ -10,11 +10,10 @@ from exact.acceptance import OneLayer
 from exact.certificate import Certificate
 from exact.classes import TreeClass
 from exact.counterexample import Counterexample
-from exact.reporting.laws import certificate_laws, rows_table
+from exact.reporting.laws import certificate_laws, rows_table, wrong_box
 from exact.reporting.markup import Html, joined, table, tag
 from exact.reporting.numbers import figure, number, sequence, shortened
 from exact.reporting.pictures import bar, class_pictures, legend
-from rheo_core.registry import Claim
 
 EVERY = {
     True: ("good", "proved for every target"),
@@ -42,16 +41,6 @@ class Entry:
     layer: OneLayer | None = None
     labelled: bool = False
 
-    @property
-    def claim(self) -> Claim:
-        """What the method claims of itself."""
-        return self.certificate.claim
-
-    @property
-    def as_claimed(self) -> bool:
-        """Whether the verdict is the claim."""
-        return self.certificate.lossless is not None and self.certificate.lossless == (self.claim == "lossless")
-
 
 def tone(lossless: bool | None) -> str:
     """The colour of a verdict."""
@@ -62,8 +51,8 @@ def mark(entry: Entry) -> Html:
     """The first verdict as a label."""
     words = entry.certificate.verdict
     if entry.labelled:
-        words += ", as claimed" if entry.as_claimed else ", NOT as claimed"
-    good = entry.as_claimed if entry.labelled else entry.certificate.lossless
+        words += ", as claimed" if entry.certificate.as_claimed else ", NOT as claimed"
+    good = entry.certificate.as_claimed if entry.labelled else entry.certificate.lossless
     return tag("span", words, class_=f"mark {tone(good)}")
 
 
@@ -115,21 +104,11 @@ def wrong(found: Counterexample | None, variation: Fraction | None, entry: Entry
     """A counterexample: what comes out, what should, and a test that shows it."""
     if found is None:
         return None
-    whole = max(found.got, found.right) or 1
-    said = f"{sequence(found.sequence)}: comes out {shortened(found.got)}, should {shortened(found.right)}"
-    return tag(
-        "div",
-        tag("h4", title),
-        tag(
-            "p",
-            tag("b", sequence(found.sequence)),
-            " comes out as ",
-            figure(found.got),
-            ", should be ",
-            figure(found.right),
-            ".",
-        ),
-        bar(found.got, found.right, "off", said, whole),
+    return wrong_box(
+        title,
+        sequence(found.sequence),
+        found.got,
+        found.right,
         tag("p", "Total variation ", figure(variation), ".") if variation is not None else None,
         tag(
             "details",
@@ -144,7 +123,6 @@ def wrong(found: Counterexample | None, variation: Fraction | None, entry: Entry
             ),
             tag("pre", found.to_pytest(entry.source)),
         ),
-        class_="wrong",
     )
 
 

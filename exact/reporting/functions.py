@@ -9,11 +9,10 @@ from typing import Any
 
 from exact.interception.verdict import FunctionCertificate
 from exact.provenance import Provenance
-from exact.reporting.laws import law_table
+from exact.reporting.laws import law_table, wrong_box
 from exact.reporting.markup import Html, joined, tag
 from exact.reporting.numbers import figure, sequence, shortened
 from exact.reporting.page import page
-from exact.reporting.pictures import bar
 
 NO_TARGET = "The file holds no target: the law alone, no verdict"
 
@@ -64,18 +63,16 @@ def _wrong(spec: str, certificate: FunctionCertificate, target: str) -> Html | N
     if got is None or due is None:
         return None
     found = certificate.sequence if isinstance(certificate.sequence, tuple) else (certificate.sequence,)
-    named = sequence(found)
-    return tag(
-        "div",
-        tag("h4", "Where it is wrong"),
-        tag("p", tag("b", named), " comes out as ", figure(got), ", should be ", figure(due), "."),
-        bar(got, due, "off", f"{named}: comes out {shortened(got)}, should {shortened(due)}", max(got, due) or 1),
+    return wrong_box(
+        "Where it is wrong",
+        sequence(found),
+        got,
+        due,
         tag(
             "details",
             tag("summary", "Reproduce it: a test that fails until the function is repaired"),
             tag("pre", to_pytest(spec, target)),
         ),
-        class_="wrong",
     )
 
 

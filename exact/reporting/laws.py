@@ -9,7 +9,7 @@ from typing import Any
 
 from exact.certificate import Certificate
 from exact.reporting.markup import Html, joined, table, tag
-from exact.reporting.numbers import figure, number, signed
+from exact.reporting.numbers import figure, number, shortened, signed
 from exact.reporting.pictures import bar, shown_token
 from rheo_core import InvalidInput
 
@@ -56,6 +56,19 @@ def _line(label: str, got: Fraction, due: Fraction, whole: Fraction | int, diffe
         tag("td", signed(got - due), class_="off" if off else None),
         tag("td", bar(got, due, "off" if off else "right", said, whole), class_="bar"),
     ]
+
+
+def wrong_box(title: str, named: str, got: Fraction, due: Fraction, *below: Html | None) -> Html:
+    """One result whose probability is wrong: in words, as a bar, and what there is to say below it."""
+    said = f"{named}: comes out {shortened(got)}, should {shortened(due)}"
+    return tag(
+        "div",
+        tag("h4", title),
+        tag("p", tag("b", named), " comes out as ", figure(got), ", should be ", figure(due), "."),
+        bar(got, due, "off", said, max(got, due) or 1),
+        *below,
+        class_="wrong",
+    )
 
 
 def certificate_laws(certificate: Certificate, names: Sequence[str] | None = None) -> Html:

@@ -39,7 +39,7 @@ def _overall(entries: Sequence[Entry], labelled: bool) -> tuple[bool | None, str
     """The verdict on the whole, in words, and what it is of."""
     count = f"{len(entries)} certification{'s' if len(entries) != 1 else ''}"
     if labelled:
-        right = sum(each.as_claimed for each in entries)
+        right = sum(each.certificate.as_claimed for each in entries)
         if right == len(entries):
             return (
                 True,

@@ -178,7 +178,7 @@ def test_rates_of_real_rows_with_costs_and_a_plot(capsys, tmp_path):
         (["--lead", "4"], "lead: got 4"),
         (["--temperatures", "warm"], "joined by commas"),
         (["no-such-method"], "method: got no-such-method"),
-        (["--prefix", "0,x"], "token ids joined by commas"),
+        (["--prefix", "0,x"], 'token ids joined by ","'),
         (["--prefix", "0,1"], "a context of that key"),
     ],
 )
