@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_runner.autoregressive import autoregressive
-from gpu_runner.bench import Setting
+from gpu_runner.bench import Setting, engine_of
 from gpu_runner.chat import Message, end_ids, prompt_ids, text_of
 from gpu_runner.draws import Draws, Seeded, derived
 from gpu_runner.engine import Engine
@@ -56,13 +56,9 @@ def records(
 
 def audited_engine(setting: Setting, rule: Rule) -> Engine | None:
     """The engine of a rule with the fault planted, None for the baseline (which has no part for a fault)."""
-    if rule.method is None:
-        if setting.fault is not None:
-            raise InvalidInput("fault", "a planted fault", f"a method that drafts, not {rule.label}")
-        return None
-    return Engine(
-        setting.target, setting.draft, rule.method, rule.shape, setting.processing, rule.support, setting.fault
-    )
+    if rule.method is None and setting.fault is not None:
+        raise InvalidInput("fault", "a planted fault", f"a method that drafts, not {rule.label}")
+    return engine_of(setting, rule, expect=False)
 
 
 def text_records(

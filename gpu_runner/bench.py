@@ -81,8 +81,8 @@ def answers(
                 yield answer(setting, rule, engines[rule.label], number, question, seed)
 
 
-def engine_of(setting: Setting, rule: Rule) -> Engine | None:
-    """The engine of a rule; None for the baseline."""
+def engine_of(setting: Setting, rule: Rule, expect: bool = True) -> Engine | None:
+    """The engine of a rule, None for the baseline; `expect` has it compute expected tokens (never with a fault)."""
     if rule.method is None:
         return None
     return Engine(
@@ -93,7 +93,7 @@ def engine_of(setting: Setting, rule: Rule) -> Engine | None:
         setting.processing,
         rule.support,
         setting.fault,
-        expect=setting.fault is None,
+        expect=expect and setting.fault is None,
     )
 
 

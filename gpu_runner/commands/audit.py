@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from contextlib import ExitStack
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from exact.commands import options as shared
 from gpu_runner.commands import options
+from gpu_runner.commands.progress import Course
 from montecarlo.auditing import ALARM
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
 
@@ -40,12 +40,8 @@ def command(
     tokens: Annotated[int, typer.Option("--tokens", help="Tokens at most; the run ends at an alarm.")] = 1000,
     length: Annotated[int, typer.Option("--length", help="Tokens an answer.")] = 64,
     questions: Annotated[int, typer.Option("--questions", help="Questions used (of each set); 0: all.")] = 0,
-    prompts: Annotated[
-        list[str] | None, typer.Option("--prompt", help="A question of your own; repeatable.", show_default=False)
-    ] = None,
-    data: Annotated[
-        Path | None, typer.Option("--data", help="Folder with NAME/question.jsonl in it.", show_default=False)
-    ] = None,
+    prompts: options.Prompts = None,
+    data: options.Data = None,
     sets: Annotated[
         list[str] | None, typer.Option("--sets", help="A question set of --data; repeatable.", show_default=False)
     ] = None,
@@ -106,33 +102,29 @@ def command(
     setting = Setting(models.target, models.draft, processing, length, plain, planted)
     refusal, finished = None, False
     done = None
-    with ExitStack() as stack:
-        bar = stack.enter_context(_progress(as_json))
-        task = bar.add_task("auditing", total=tokens)
-        writer = None if record is None else stack.enter_context(Writer(record))
-        try:
+    try:
+        with Course(tokens, quiet=as_json) as course, nullcontext() if record is None else Writer(record) as writer:
             done = audited(
                 records(setting, rule, asked, seed, best, draft_rows),
                 tokens,
                 running,
                 seen=lambda each: None if writer is None else write(writer, each),
-                progress=lambda audit: bar.update(task, completed=audit.tokens),
+                progress=lambda audit: course.reach(audit.tokens, "auditing, tokens"),
             )
-            finished = True
-        except InvalidInput as error:
-            if planted is None:
-                raise
-            refusal, finished = str(error), True
-        finally:
-            if finished or running.tokens:
-                arguments = {
-                    "method": rule.label, "shape": vars(rule.shape), "temperature": temperature, "top_k": top_k,
-                    "top_p": top_p, "support": support, "length": length, "seed": seed, "fault": fault,
-                    "questions": len(asked), "best": best, "draft_rows": draft_rows, "finished": finished,
-                }  # fmt: skip
-                bar.stop()
-                source = provenance(models.target, models.draft, **arguments)
-                deliver(running, done, refusal, source, record, as_json, save)
+        finished = True
+    except InvalidInput as error:
+        if planted is None:
+            raise
+        refusal, finished = str(error), True
+    finally:
+        if finished or running.tokens:
+            arguments = {
+                "method": rule.label, "shape": vars(rule.shape), "temperature": temperature, "top_k": top_k,
+                "top_p": top_p, "support": support, "length": length, "seed": seed, "fault": fault,
+                "questions": len(asked), "best": best, "draft_rows": draft_rows, "finished": finished,
+            }  # fmt: skip
+            source = provenance(models.target, models.draft, **arguments)
+            deliver(running, done, refusal, source, record, as_json, save)
     return shared.LOSSY if running.alarmed_at is not None or refusal is not None else shared.LOSSLESS
 
 
@@ -220,13 +212,3 @@ def deliver(
         "rows": SCOPE,
     }
     shared.deliver({**document, **verdict, **extra, "provenance": source}, as_json, save)
-
-
-def _progress(quiet: bool) -> Progress:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total} tokens"),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, console=shared.err, transient=True, disable=quiet or not shared.err.is_terminal)

@@ -40,8 +40,12 @@ class Course:
 
     def advance(self, description: str) -> None:
         """One more piece is done."""
-        self._done += 1
-        self._bar.update(self._task, advance=1, description=description)
+        self.reach(self._done + 1, description)
+
+    def reach(self, done: int, description: str) -> None:
+        """So many pieces are done."""
+        self._done = done
+        self._bar.update(self._task, completed=done, description=description)
         if self._lines and time.monotonic() - self._said >= MINUTE:
             self._said = time.monotonic()
             each = (self._said - self._began) / (self._done - self._before)
