@@ -40,8 +40,8 @@ class Drafting:
     """What holds of a method's draft trees at a given q, whatever the target and the verifier.
 
     `classes` are those that were checked; `product` tells whether each has the product probability, `how` the way it
-    was checked, `failing` the first class that has not. `lemmas` maps each lemma of
-    appendix C to whether it holds on every class.
+    was checked, `failing` the first class that has not. `lemmas` maps each lemma of appendix C to whether it holds on
+    every class.
     """
 
     classes: list[TreeClass]

@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rheo_core import FILL, LEAD, SAMPLED
 from rheo_core.tree import ROOT
+
+KINDS = {LEAD: "lead", SAMPLED: "sampled", FILL: "fill"}
+"""What a node is called by its kind."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from exact.tree_layout import KINDS
 from gpu_runner.drafting import Drafted
 from gpu_runner.draws import KeyedChooser, Seeded
 from gpu_runner.engine import Engine, Scored, Session
@@ -19,8 +20,6 @@ from rheo_core import Cycle, DraftRow, Tree, speculate
 from rheo_core.laws import Row
 from rheo_core.rows import Prefix
 from rheo_core.tree import ROOT
-
-KINDS = ("lead", "sampled", "fill")
 
 
 class NotDrafted(Exception):

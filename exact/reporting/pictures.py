@@ -11,11 +11,10 @@ from exact.arithmetic import fraction
 from exact.classes import TreeClass
 from exact.reporting.markup import Html, joined, tag
 from exact.reporting.numbers import figure, shortened
-from exact.tree_layout import tree_layout
-from rheo_core import FILL, LEAD, SAMPLED, Tree
+from exact.tree_layout import KINDS, tree_layout
+from rheo_core import Tree
 from rheo_core.tree import ROOT
 
-KINDS = {LEAD: "lead", SAMPLED: "sampled", FILL: "fill"}
 CHARACTER, BOX, LINE, BRANCH, MARGIN = 6.7, 20.0, 27.0, 52.0, 6.0
 """Pixels: a character of the token font, a box's height, the height of a line, the length of a branch, the border."""
 LONGEST = 18

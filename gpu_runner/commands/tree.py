@@ -10,13 +10,13 @@ from rich.tree import Tree as Drawing
 
 from exact.commands import options as shared
 from exact.drawing import Names, Picture, draw_trees, save_figure
+from exact.tree_layout import KINDS
 from gpu_runner.commands import options
 from rheo_core import DEFAULT_SUPPORT, FILL, LEAD, SAMPLED, InvalidInput, TreeShape
 
 if TYPE_CHECKING:
     from gpu_runner.engine import EngineCycle
 
-KINDS = {LEAD: "lead", SAMPLED: "sampled", FILL: "fill"}
 STYLES = {LEAD: "", SAMPLED: "magenta", FILL: "dim"}
 
 
