@@ -7,10 +7,7 @@ and A(n) that it accepts one of n candidates, both what rheo_core's code does, n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Any
 
 from sympy import Add, Eq, Expr, Function, Ge, IndexedBase, Integer, Le, Max, Min, Mul, Sum, Symbol, latex
 from sympy.core.relational import Relational
@@ -22,8 +19,6 @@ r = IndexedBase("r")
 emitted = IndexedBase("P")
 accepted = Function("A")
 accepted_rrsw = Function(r"A^{\mathrm{RRSw}}")
-
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
