@@ -13,7 +13,6 @@ from functools import partial
 from typing import Annotated, Literal
 
 import typer
-from rich.progress import Progress
 from rich.table import Table
 
 from exact import table1
@@ -213,7 +212,7 @@ def run(
     """Certify each job, with a progress bar on stderr; results by rows, then in the order of the methods."""
     found: list[tuple[int, int, Result]] = []
     first = {job.rows.name if job.rows else TABLE_1: number for number, job in reversed(list(enumerate(jobs)))}
-    with Progress(console=options.err, transient=True, disable=not show or not options.err.is_terminal) as progress:
+    with options.progress(show) as progress:
         task = progress.add_task("certifying", total=sum(len(job.methods) for job in jobs))
         numbers = {f"{number}: {job}": number for number, job in enumerate(jobs)}
         for results in resumed(partial(certify_job, jobs), numbers, executor, journal):

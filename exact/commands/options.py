@@ -17,6 +17,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import Progress, ProgressColumn
 
 from exact import executors, files
 from exact.commands import usage
@@ -166,6 +167,11 @@ def prefix_of(text: str) -> Prefix:
     if not all(each.strip().isdecimal() for each in ids):
         raise InvalidInput("prefix", text, 'token ids joined by ","')
     return tuple(int(each) for each in ids)
+
+
+def progress(show: bool, *columns: str | ProgressColumn) -> Progress:
+    """A bar of progress on stderr, where that is a terminal."""
+    return Progress(*columns, console=err, transient=True, disable=not show or not err.is_terminal)
 
 
 def deliver(document: Mapping[str, Any], as_json: bool, save: Path | None) -> None:

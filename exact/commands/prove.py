@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.progress import Progress
 
 from exact.commands import options
 from exact.commands.tables import blank_table
@@ -68,7 +67,7 @@ def run(limit: int, deep: bool, executor: Executor | None, resume: Path | None, 
 
     found: list[Proof] = []
     journal = Journal(resume, subject("prove", limit), KINDS)
-    with Progress(console=options.err, transient=True, disable=not show or not options.err.is_terminal) as progress:
+    with options.progress(show) as progress:
         task = progress.add_task("proving", total=len(jobs(limit=limit)))
         for each in prove(limit, deep, executor, tick=lambda: progress.advance(task), journal=journal):
             progress.update(task, description=escape(each.name))

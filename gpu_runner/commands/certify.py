@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.progress import Progress
-
 from exact.commands import options as shared
 from exact.commands.tables import blank_table
 from gpu_runner.commands import options
@@ -46,7 +44,7 @@ def command(
         shape = TreeShape(3, 2, 4) if rule.method.lead == 2 else rule.shape
         jobs += [(kind, find_rule(name, shape).label, rule.method, shape) for kind in draft or DRAFTS]
     verdicts: list[Verdict] = []
-    with Progress(console=shared.err, transient=True, disable=as_json or not shared.err.is_terminal) as progress:
+    with shared.progress(not as_json) as progress:
         task = progress.add_task("certifying", total=len(jobs))
         for kind, label, rule_method, its_shape in jobs:
             verdicts.append(certify_engine(kind, label, rule_method, its_shape, place, planted))

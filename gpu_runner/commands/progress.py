@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from types import TracebackType
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from exact.commands import options as shared
 
@@ -22,10 +22,9 @@ class Course:
             TextColumn("{task.completed}/{task.total}"),
             TimeRemainingColumn(),
         )
-        terminal = shared.err.is_terminal
-        self._bar = Progress(*columns, console=shared.err, transient=True, disable=quiet or not terminal)
+        self._bar = shared.progress(not quiet, *columns)
         self._task = self._bar.add_task("answering", total=total, completed=done)
-        self._lines = not quiet and not terminal
+        self._lines = not quiet and not shared.err.is_terminal
         self._total, self._done, self._before = total, done, done
         self._began = self._said = time.monotonic()
 

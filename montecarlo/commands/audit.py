@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.progress import Progress, SpinnerColumn, TextColumn
+from rich.progress import SpinnerColumn, TextColumn
 from rich.table import Table
 
 from exact.commands import options
@@ -53,8 +53,7 @@ def command(
     running = Audit(false_alarm, seed)
     evidence: list[tuple[int, float]] = []
     columns = (SpinnerColumn(), TextColumn("{task.completed} tokens"))
-    quiet = as_json or not options.err.is_terminal
-    with Progress(*columns, console=options.err, transient=True, disable=quiet) as progress:
+    with options.progress(not as_json, *columns) as progress:
         task = progress.add_task("auditing", total=None)
         for file in files:
             for chunk in Chunker(top).chunks(read(file, tolerance, unused)):

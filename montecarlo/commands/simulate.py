@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich import box
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from exact.commands import options
@@ -106,10 +106,9 @@ def run(
 ) -> Outcome:
     """Run one job with a progress bar on stderr; the journal keeps its counts under `key`."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    quiet = not show or not options.err.is_terminal
     tally = journal.known.get(key) or suite.nothing()
     written = time.monotonic()
-    with Progress(*columns, console=options.err, transient=True, disable=quiet) as progress:
+    with options.progress(show, *columns) as progress:
         task = progress.add_task(escape(str(job)), total=cycles)
 
         def note(counted: Tally) -> None:
