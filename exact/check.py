@@ -240,7 +240,8 @@ def main(path: str) -> int:
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         code = 2
         said = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
-        print(f"error: {path}: got {said}; not a certificate (rheo-exact certify --save FILE writes them)", file=sys.stderr)
+        expected = "not a certificate (rheo-exact certify --save FILE writes them)"
+        print(f"error: {path}: got {said}; {expected}", file=sys.stderr)
     return code
 
 
