@@ -7,12 +7,14 @@ line. A question left out in silence would move a mean without anyone noticing.
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpu_runner.prompts import QUESTIONS as BUILT_IN
 from gpu_runner.prompts import Question
 from rheo_core import InvalidInput
 
@@ -124,6 +126,33 @@ def load_set(folder: Path | str, name: str) -> tuple[SetQuestion, ...]:
     if not questions:
         raise InvalidInput(str(path), "no questions", "one question a line")
     return tuple(questions.values())
+
+
+def asked_for(
+    prompts: Sequence[str] | None, data: Path | None, sets: Sequence[str] | None, count: int
+) -> list[Question]:
+    """The questions of a command line: one's own, those of sets, or the built-in ones; the first `count` (0: all).
+
+    `count` is of each set; the sets take turns, so that a short run sees all of them.
+    """
+    if (data is None) != (not sets):
+        raise InvalidInput(
+            "data", "nothing" if data is None else str(data), "--data DIR and --sets NAME, both or neither"
+        )
+    if prompts and data is not None:
+        raise InvalidInput("prompt", prompts[0], "--prompt or --data, one at a time")
+    held: list[list[Question]]
+    if prompts:
+        held = [[(prompt,) for prompt in prompts]]
+    elif data is None:
+        held = [list(BUILT_IN)]
+    else:
+        held = [[question.turns for question in load_set(data, name)] for name in sets or ()]
+    fewest = min(map(len, held))
+    if not 0 <= count <= fewest:
+        raise InvalidInput("questions", count, f"1 to {fewest}, or 0 for all")
+    turns = itertools.chain.from_iterable(itertools.zip_longest(*(each[: count or None] for each in held)))
+    return [each for each in turns if each is not None]
 
 
 def lines(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from gpu_runner.assisted import Compared
     from gpu_runner.bench import Answer
     from gpu_runner.intervals import Interval
-    from gpu_runner.prompts import Question
 
 METHODS = ("autoregressive", "chain", "top-k", "rheo")
 HEADINGS = ("decoder", "tau", "to assisted", "tokens/s", "to assisted", "drafting", "verification")
@@ -45,7 +43,7 @@ def command(
     support: shared.Support = DEFAULT_SUPPORT,
     length: Annotated[int, typer.Option("--length", help="Tokens an answer and turn.")] = 32,
     data: options.Data = None,
-    question_set: Annotated[str, typer.Option("--set", help="The question set in --data.")] = "mt_bench",
+    sets: options.Sets = None,
     questions: Annotated[int, typer.Option("--questions", help="The first so many questions; 0: all.")] = 0,
     prompts: options.Prompts = None,
     seeds: options.Seeds = 2,
@@ -68,12 +66,13 @@ def command(
     from gpu_runner.bench import Setting
     from gpu_runner.processing import Processing
     from gpu_runner.provenance import provenance
+    from gpu_runner.question_sets import asked_for
     from gpu_runner.rules import find_rules
 
     for name, value in (("length", length), ("seeds", seeds)):
         if value < 1:
             raise InvalidInput(name, value, "an int of at least 1")
-    asked = _questions(prompts, data, question_set, questions)
+    asked = asked_for(prompts, data, sets, questions)
     rules = find_rules(
         [*(names or []), *(method or [])] or METHODS,
         TreeShape(width, depth, budget),
@@ -109,21 +108,6 @@ def command(
             results = [each.document() for each in found]
             shared.deliver({"command": "assisted", "provenance": source, "results": results}, as_json, save)
     return 0
-
-
-def _questions(prompts: list[str] | None, data: Path | None, name: str, count: int) -> list[Question]:
-    """The questions that were asked for: given, from a set, or the built-in ones."""
-    from gpu_runner.prompts import QUESTIONS
-    from gpu_runner.question_sets import load_set
-
-    if prompts and data is not None:
-        raise InvalidInput("prompt", prompts[0], "--prompt or --data, one at a time")
-    if prompts:
-        return [(prompt,) for prompt in prompts]
-    held = list(QUESTIONS) if data is None else [question.turns for question in load_set(data, name)]
-    if not 0 <= count <= len(held):
-        raise InvalidInput("questions", count, f"1 to {len(held)}, or 0 for all")
-    return held[: count or None]
 
 
 def _has_sklearn() -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from contextlib import nullcontext
 from pathlib import Path
@@ -18,7 +17,6 @@ from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
 
 if TYPE_CHECKING:
     from gpu_runner.auditing import Audited
-    from gpu_runner.prompts import Question
     from montecarlo.auditing import Audit
     from montecarlo.recording import Record, Row
 
@@ -42,9 +40,7 @@ def command(
     questions: Annotated[int, typer.Option("--questions", help="Questions used (of each set); 0: all.")] = 0,
     prompts: options.Prompts = None,
     data: options.Data = None,
-    sets: Annotated[
-        list[str] | None, typer.Option("--sets", help="A question set of --data; repeatable.", show_default=False)
-    ] = None,
+    sets: options.Sets = None,
     best: Annotated[int, typer.Option("--best", help="Entries listed of each row; the others by their mass.")] = 64,
     draft_rows: Annotated[
         bool, typer.Option("--draft-rows/--no-draft-rows", help="Read the draft's rows too: most faults show sooner.")
@@ -83,6 +79,7 @@ def command(
     from gpu_runner.loading import find_dtype
     from gpu_runner.processing import Processing
     from gpu_runner.provenance import provenance
+    from gpu_runner.question_sets import asked_for
     from gpu_runner.rules import find_rules
     from gpu_runner.witness import check_auditable
     from montecarlo.auditing import Audit
@@ -126,28 +123,6 @@ def command(
             source = provenance(models.target, models.draft, **arguments)
             deliver(running, done, refusal, source, record, as_json, save)
     return shared.LOSSY if running.alarmed_at is not None or refusal is not None else shared.LOSSLESS
-
-
-def asked_for(prompts: list[str] | None, data: Path | None, sets: list[str] | None, questions: int) -> list[Question]:
-    """The questions: one's own, those of the sets, or the built-in ones; `questions` of each (0: all)."""
-    from gpu_runner.prompts import QUESTIONS
-    from gpu_runner.question_sets import load_set
-
-    if questions < 0:
-        raise InvalidInput("questions", questions, "an int of at least 1, or 0 for all")
-    if (data is None) != (sets is None):
-        raise InvalidInput("data", str(data), "--data DIR and --sets NAME, both or neither")
-    if prompts and data is not None:
-        raise InvalidInput("prompt", prompts[0], "--prompt or --data, not both")
-    most = questions or None
-    if prompts:
-        own: list[Question] = [(prompt,) for prompt in prompts]
-        return own[:most]
-    if data is None:
-        return list(QUESTIONS[:most])
-    lists = [load_set(data, name)[:most] for name in sets or ()]
-    turns = itertools.chain.from_iterable(itertools.zip_longest(*lists))  # a short run sees every set
-    return [each.turns for each in turns if each is not None]
 
 
 def write(writer: Any, record: Record) -> None:

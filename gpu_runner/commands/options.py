@@ -37,12 +37,24 @@ Kinds = Annotated[
     list[str] | None,
     typer.Option("--draft", help="skip, causal or eagle3; repeatable; all without.", show_default=False),
 ]
+Backend = Annotated[
+    str | None,
+    typer.Option(
+        "--compile",
+        help="Backend of torch.compile for a level of the draft tree, as cudagraphs or inductor; none without.",
+        show_default=False,
+    ),
+]
 Plain = Annotated[bool, typer.Option("--plain", help="Prompts as plain text, without the chat template.")]
 Prompt = Annotated[str, typer.Option("--prompt", help="What the user says.")]
 Prompts = Annotated[
     list[str] | None, typer.Option("--prompt", help="A question of your own; repeatable.", show_default=False)
 ]
 Data = Annotated[Path | None, typer.Option("--data", help="Folder with NAME/question.jsonl in it.", show_default=False)]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--sets", help="A question set in --data; repeatable.", show_default=False),
+]
 Seeds = Annotated[int, typer.Option("--seeds", help="Seeds a question, from --seed on.")]
 
 

@@ -160,13 +160,17 @@ def test_the_command(tmp_path, capsys):
     sets = tmp_path / "sets" / "own"
     sets.mkdir(parents=True)
     (sets / "question.jsonl").write_text('{"question_id": 1, "turns": ["a", "b"]}\n')
-    code, said = run("top-k", "--draft", "skip:1", "--data", str(sets.parent), "--set", "own", "--json")
+    code, said = run("top-k", "--draft", "skip:1", "--data", str(sets.parent), "--sets", "own", "--json")
     assert code == 0
     assert json.loads(said.out)["provenance"]["questions"] == [["a", "b"]]
     for arguments, words in [
         (("--draft", str(place / "head")), "transformers cannot draft with an EAGLE head"),
-        (("--draft", "skip:1", "--data", str(sets.parent), "--set", "own", "--questions", "2"), "1 to 1, or 0 for all"),
-        (("--draft", "skip:1", "--data", str(sets), "--prompt", "a"), "--prompt or --data"),
+        (
+            ("--draft", "skip:1", "--data", str(sets.parent), "--sets", "own", "--questions", "2"),
+            "1 to 1, or 0 for all",
+        ),
+        (("--draft", "skip:1", "--data", str(sets), "--sets", "own", "--prompt", "a"), "--prompt or --data"),
+        (("--draft", "skip:1", "--data", str(sets)), "both or neither"),
         (("--draft", "skip:1", "--length", "0"), "length: got 0"),
     ]:
         code, said = run(*arguments)

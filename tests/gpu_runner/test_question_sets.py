@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from gpu_runner.question_sets import SETS, SetQuestion, load_set
+from gpu_runner.prompts import QUESTIONS
+from gpu_runner.question_sets import SETS, SetQuestion, asked_for, load_set
 from rheo_core import InvalidInput
 
 FIRST = {"question_id": 81, "category": "writing", "turns": ["Write a poem.", "Shorter."], "reference": ["..."]}
@@ -64,3 +65,21 @@ def test_an_empty_file_and_a_missing_set(tmp_path):
         load_set(tmp_path, "mt_bench")
     with pytest.raises(InvalidInput, match=r"expected qa/question.jsonl in it \(it has mt_bench\)"):
         load_set(tmp_path, "qa")
+
+
+def test_what_is_asked_takes_turns_between_sets_and_is_never_cut_in_silence(tmp_path):
+    for name, texts in (("one", ["a", "b"]), ("two", ["c", "d", "e"])):
+        (tmp_path / name).mkdir()
+        lines = [json.dumps({"question_id": i, "turns": [text]}) for i, text in enumerate(texts)]
+        (tmp_path / name / "question.jsonl").write_text("\n".join(lines))
+    both = ["one", "two"]
+    assert asked_for(None, tmp_path, both, 0) == [("a",), ("c",), ("b",), ("d",), ("e",)]
+    assert asked_for(None, tmp_path, both, 1) == [("a",), ("c",)]
+    assert asked_for(["x", "y"], None, None, 1) == [("x",)]
+    assert asked_for(None, None, None, 0) == list(QUESTIONS)
+    with pytest.raises(InvalidInput, match="questions: got 3, expected 1 to 2, or 0 for all"):
+        asked_for(None, tmp_path, both, 3)
+    with pytest.raises(InvalidInput, match="both or neither"):
+        asked_for(None, tmp_path, None, 0)
+    with pytest.raises(InvalidInput, match="one at a time"):
+        asked_for(["x"], tmp_path, both, 0)
