@@ -33,6 +33,7 @@ class Setting:
     length: int
     plain: bool = False
     fault: Fault | None = None
+    backend: str | None = None
 
 
 @dataclass
@@ -94,6 +95,7 @@ def engine_of(setting: Setting, rule: Rule, expect: bool = True) -> Engine | Non
         rule.support,
         setting.fault,
         expect=expect and setting.fault is None,
+        backend=setting.backend,
     )
 
 

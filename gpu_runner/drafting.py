@@ -134,6 +134,100 @@ def by_score(nodes: Nodes) -> Tensor:
     return rank(nodes.score)
 
 
+@dataclass(frozen=True)
+class Frontier:
+    """The nodes of a level that are expanded [n]: number among all nodes (-1: the root), depth, score, draw's address.
+
+    `nodes` and `rows` [] count those of the tree so far, on the device: a level then has the same inputs at any depth.
+    """
+
+    number: Tensor
+    depth: Tensor
+    score: Tensor
+    address: Tensor
+    nodes: Tensor
+    rows: Tensor
+
+    @classmethod
+    def root(cls, rows: DraftRows, draws: Draws, cycle: int) -> Frontier:
+        """The root alone."""
+        device = rows.given.device
+        return cls(
+            number=torch.full((1,), ROOT, device=device),
+            depth=torch.zeros(1, dtype=torch.long, device=device),
+            score=rows.given.new_ones(1),
+            address=draws.root(cycle, device),
+            nodes=torch.zeros((), dtype=torch.long, device=device),
+            rows=torch.ones((), dtype=torch.long, device=device),
+        )
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A level: the children of a frontier, the tail laws of its nodes, and what goes on from here (None: nothing).
+
+    `asked` are draft ids [n'] and places of the parents [n'] of the next frontier, as in `Expander.expand`.
+    """
+
+    nodes: Nodes
+    tails: Tails | None
+    asked: tuple[Tensor, Tensor] | None = None
+    frontier: Frontier | None = None
+
+
+@dataclass(frozen=True)
+class Growing:
+    """What all levels of a tree share: K, m, the proxy, the ranking of nodes."""
+
+    width: int
+    lead: int
+    proxy: TorchProxy
+    order: Rank
+
+
+class Level(Protocol):
+    """`level`, or something that does the same."""
+
+    def __call__(self, rows: DraftRows, frontier: Frontier, how: Growing, draws: Draws, last: bool) -> Grown:
+        """One level of the tree, from the rows of its parents."""
+        ...
+
+
+def level(rows: DraftRows, frontier: Frontier, how: Growing, draws: Draws, last: bool) -> Grown:
+    """One level of the tree, from the rows of its parents: pools, draws, scores, and the K best to go on from.
+
+    The children stand parent by parent in rank order, siblings in slot order.
+    """
+    pools = Pools(rows, how.width, how.lead, how.proxy)
+    sampled = None if pools.tails is None else draws.tails(pools.tails, rows.given.shape[-1], frontier.address)
+    slots = pools.slots(sampled)
+    n, size = slots.token.shape
+    device = frontier.number.device
+    nodes = Nodes(
+        token=slots.token.reshape(-1),
+        parent=frontier.number.repeat_interleave(size),
+        depth=(frontier.depth + 1).repeat_interleave(size),
+        slot=torch.arange(size, device=device).repeat(n),
+        kind=slots.kind.reshape(-1),
+        score=(frontier.score[:, None] * slots.score).reshape(-1),
+        row=torch.full((n * size,), -1, device=device),
+    )
+    if last:
+        return Grown(nodes, pools.tails)
+    chosen = how.order(nodes)[: how.width]
+    parents = chosen // size
+    nodes.row[chosen] = frontier.rows + torch.arange(len(chosen), device=device)
+    below = Frontier(
+        number=frontier.nodes + chosen,
+        depth=nodes.depth[chosen],
+        score=nodes.score[chosen],
+        address=draws.below(frontier.address[parents], nodes.slot[chosen]),
+        nodes=frontier.nodes + n * size,
+        rows=frontier.rows + len(chosen),
+    )
+    return Grown(nodes, pools.tails, (nodes.token[chosen], parents), below)
+
+
 def layered(
     draft: Expander,
     shape: TreeShape,
@@ -144,12 +238,13 @@ def layered(
     cycle: int = 0,
     ids: Tensor | None = None,
     order: Rank = by_score,
+    grow: Level = level,
 ) -> Drafted:
     """Prune_R(U): expand the K best nodes of each level, D levels deep, then keep the R best nodes (appendix C.1).
 
-    `lead` is m; `ids[draft id]` = target id (None: one vocabulary); `order` ranks nodes.
+    `lead` is m; `ids[draft id]` = target id (None: one vocabulary); `order` ranks nodes; `grow` makes a level.
     """
-    growing = growth(draft.root(), shape, lead, proxy, draws, cycle=cycle, ids=ids, order=order)
+    growing = growth(draft.root(), shape, lead, proxy, draws, cycle=cycle, ids=ids, order=order, grow=grow)
     try:
         asked = next(growing)
         while True:
@@ -169,56 +264,25 @@ def growth(
     cycle: int = 0,
     ids: Tensor | None = None,
     order: Rank = by_score,
+    grow: Level = level,
 ) -> Generator[tuple[Tensor, Tensor], DraftRows, Drafted]:
     """`layered` as a generator: it asks for the rows of each level's nodes (tokens, parents as in `expand`).
 
     Several trees can so be grown level by level together, over one draft.
     """
-    rows = root
-    device, size = rows.score.device, rows.score.shape[-1]
-    frontier = torch.full((1,), ROOT, device=device)
-    paths = torch.empty(1, 0, dtype=torch.long, device=device)
-    scores = rows.score.new_ones(1)
-    levels: list[Nodes] = []
-    drafted: list[DraftRows] = []
-    tails: list[Tails] = []
-    started = expanded = 0
-    for depth in range(1, shape.depth + 1):
-        drafted.append(rows)
-        pools = Pools(rows, shape.width, lead, proxy)
-        sampled = None if pools.tails is None else draws.tails(pools.tails, size, paths, cycle)
-        tails += [] if pools.tails is None else [pools.tails]
-        level = _level(pools, sampled, frontier, scores, depth)
-        levels.append(level)
-        if depth == shape.depth:
-            break
-        expanded += len(rows)
-        chosen = order(level)[: shape.width]
-        level.row[chosen] = torch.arange(expanded, expanded + len(chosen), device=device)
-        parents = chosen // pools.size
-        paths = torch.cat([paths[parents], level.slot[chosen, None]], dim=-1)
-        frontier, scores = chosen + started, level.score[chosen]
-        started += len(level)
-        rows = yield level.token[chosen], parents
-    nodes = _joined(levels, Nodes)
+    how = Growing(shape.width, lead, proxy, order)
+    drafted = [root]
+    grown = grow(root, Frontier.root(root, draws, cycle), how, draws, last=shape.depth == 1)
+    levels = [grown]
+    while grown.asked is not None and grown.frontier is not None:
+        drafted.append((yield grown.asked))
+        grown = grow(drafted[-1], grown.frontier, how, draws, last=len(drafted) == shape.depth)
+        levels.append(grown)
+    nodes = _joined([each.nodes for each in levels], Nodes)
+    tails = [each.tails for each in levels if each.tails is not None]
     kept = nodes.take(order(nodes)[: shape.budget])
     return Drafted(kept, nodes, ids, tuple(drafted), _joined(tails, Tails) if tails else None)
 
 
 def _joined(parts: Sequence[Part], kind: type[Part]) -> Part:
     return kind(*(torch.cat([getattr(part, field.name) for part in parts]) for field in fields(kind)))
-
-
-def _level(pools: Pools, sampled: Tensor | None, frontier: Tensor, scores: Tensor, depth: int) -> Nodes:
-    """The children of a frontier [n], parent by parent in rank order, siblings in slot order."""
-    slots = pools.slots(sampled)
-    n, width = slots.token.shape
-    return Nodes(
-        token=slots.token.reshape(-1),
-        parent=frontier.repeat_interleave(width),
-        depth=torch.full((n * width,), depth, device=frontier.device),
-        slot=torch.arange(width, device=frontier.device).repeat(n),
-        kind=slots.kind.reshape(-1),
-        score=(scores[:, None] * slots.score).reshape(-1),
-        row=torch.full((n * width,), -1, device=frontier.device),
-    )

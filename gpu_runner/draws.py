@@ -28,10 +28,22 @@ Word = TypeVar("Word", int, Tensor)
 
 
 class Draws(Protocol):
-    """What the engine asks for: one draw for each parent of a level, a coin, a draw of the emitted token."""
+    """What the engine asks for: one draw for each parent of a level, a coin, a draw of the emitted token.
 
-    def tails(self, tails: Tails, size: int, paths: Tensor, cycle: int) -> Tensor:
-        """Draft ids [n] drawn from the laws of n parents at slot `paths` [n, depth]; anything where a law is absent."""
+    The addresses of a level's draws are a tensor, one row a parent, made from those of the level before: the draft loop
+    then does the same at every level, however deep.
+    """
+
+    def root(self, cycle: int, device: torch.device) -> Tensor:
+        """The address of the root's draw: one row."""
+        ...
+
+    def below(self, addresses: Tensor, slots: Tensor) -> Tensor:
+        """The addresses of n nodes, in the slots `slots` [n] of the parents at `addresses`, one row each."""
+        ...
+
+    def tails(self, tails: Tails, size: int, addresses: Tensor) -> Tensor:
+        """Draft ids [n] drawn from the laws of n parents at `addresses`; anything where a law is absent."""
         ...
 
     def accept(self, probability: float, at: Address) -> bool:
@@ -44,19 +56,22 @@ class Draws(Protocol):
 
 
 class Seeded:
-    """Address-keyed draws from a seed, on the device of the rows."""
+    """Address-keyed draws from a seed, on the device of the rows; an address is the hash of its parts so far [n]."""
 
     def __init__(self, seed: int) -> None:
         self.seed = check_seed(seed)
 
-    def tails(self, tails: Tails, size: int, paths: Tensor, cycle: int) -> Tensor:
+    def root(self, cycle: int, device: torch.device) -> Tensor:
+        """The hash of the seed and the cycle."""
+        return torch.full((1,), signed(start(self.seed, "tail", cycle)), dtype=torch.long, device=device)
+
+    def below(self, addresses: Tensor, slots: Tensor) -> Tensor:
+        """One more slot in each path."""
+        return fold(addresses, slots)
+
+    def tails(self, tails: Tails, size: int, addresses: Tensor) -> Tensor:
         """One draw a row, without a look from the host."""
-        state = torch.full(
-            (len(paths),), signed(start(self.seed, "tail", cycle)), dtype=torch.long, device=paths.device
-        )
-        for slots in paths.unbind(-1):
-            state = fold(state, slots)
-        word = fold(state, torch.full_like(state, END_OF_PATH))
+        word = fold(addresses, torch.full_like(addresses, END_OF_PATH))
         u = ((word >> 11) & ((1 << 53) - 1)).to(torch.float64) * 2.0**-53
         return tails.ids.gather(-1, position(tails.law, u)[:, None])[:, 0]
 
@@ -72,17 +87,28 @@ class Seeded:
 
 
 class FromChooser:
-    """Draws from a rheo_core chooser: rows are copied to the host, one call for each draw and coin."""
+    """Draws from a rheo_core chooser: rows are copied to the host, one call for each draw and coin.
+
+    An address is the cycle and the slot path [n, 1 + depth].
+    """
 
     def __init__(self, chooser: Chooser) -> None:
         self.chooser = chooser
 
-    def tails(self, tails: Tails, size: int, paths: Tensor, cycle: int) -> Tensor:
+    def root(self, cycle: int, device: torch.device) -> Tensor:
+        """The cycle and no slot."""
+        return torch.full((1, 1), cycle, device=device)
+
+    def below(self, addresses: Tensor, slots: Tensor) -> Tensor:
+        """One more slot in each path."""
+        return torch.cat([addresses, slots[:, None]], dim=-1)
+
+    def tails(self, tails: Tails, size: int, addresses: Tensor) -> Tensor:
         """One call for each parent that has a tail law, in the order of the parents."""
         rows = tails.dense(size).cpu().numpy()
         drawn = [
             self.chooser.index(row, at=("tail", cycle, tuple(path), 0)) if present else 0
-            for row, path, present in zip(rows, paths.tolist(), tails.present.tolist(), strict=True)
+            for row, (cycle, *path), present in zip(rows, addresses.tolist(), tails.present.tolist(), strict=True)
         ]
         return torch.tensor(drawn, device=tails.ids.device)
 

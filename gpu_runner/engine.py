@@ -17,7 +17,8 @@ import torch
 from torch import Tensor
 
 from gpu_runner.cache import TreeCache, causal
-from gpu_runner.drafting import Drafted, Nodes, Rank, by_score, layered
+from gpu_runner.compiled import Backend, begin_cycle, compiled_level
+from gpu_runner.drafting import Drafted, Growing, Level, Nodes, Rank, by_score, layered, level
 from gpu_runner.drafts.base import Draft, DraftSession
 from gpu_runner.draws import Draws
 from gpu_runner.expected import ACCEPTANCE, expected_tokens
@@ -142,7 +143,10 @@ class Generation:
 
 
 class Engine:
-    """A target, a draft, a method, a shape; `processing` is the target law, `support` how many tokens Y is among."""
+    """A target, a draft, a method, a shape; `processing` is the target law, `support` how many tokens Y is among.
+
+    With a `backend` of torch.compile a level of the draft tree is one graph (`compiled`), from seeded draws only.
+    """
 
     def __init__(
         self,
@@ -154,6 +158,7 @@ class Engine:
         support: int | None = DEFAULT_SUPPORT,
         fault: Callable[[Parts], Parts] | None = None,
         expect: bool = False,
+        backend: Backend | None = None,
     ) -> None:
         lead = check_lead(method, shape)
         check_support(support)
@@ -167,6 +172,11 @@ class Engine:
         self.expect = expect
         parts = Parts(torch_proxy(method.proxy), torch_verify(method.verify))
         self.parts = parts if fault is None else fault(parts)
+        self.backend = backend
+        self.grow: Level = level
+        if backend is not None:
+            growing = Growing(shape.width, lead, self.parts.proxy, self.parts.order)
+            self.grow = compiled_level(growing, self.processing.temperature, support, backend)
 
     def start(self, prompt: Sequence[int]) -> Session:
         """A session at the end of `prompt` (target ids)."""
@@ -209,6 +219,8 @@ class Engine:
     def draft_tree(self, session: Session, draws: Draws) -> Drafted:
         """First step of a cycle: the draft tree below the session's text."""
         self.catch_up(session)
+        if self.backend is not None:
+            begin_cycle()
         return layered(
             _Expander(self, session),
             self.shape,
@@ -218,7 +230,12 @@ class Engine:
             cycle=session.cycles,
             ids=self.draft.ids,
             order=self.parts.order,
+            grow=self.grow,
         )
+
+    def rows(self, logits: Tensor) -> DraftRows:
+        """Draft rows of the draft's logits [n, draft V]."""
+        return DraftRows.logits(logits, self.processing.temperature, self.support)
 
     def score(self, session: Session, drafted: Drafted) -> Scored:
         """Second step: the target's logits after the text and after every node, in one forward."""
@@ -314,15 +331,12 @@ class _Expander:
     def root(self) -> DraftRows:
         """The row at the text's end."""
         text = on_device(self.session.tokens, self.engine.target.device)
-        return self._rows(self.session.draft.root(text, self.session.features))
+        return self.engine.rows(self.session.draft.root(text, self.session.features))
 
     def expand(self, tokens: Tensor, parents: Tensor) -> DraftRows:
         """The rows below one level of nodes."""
         ids = self.engine.draft.ids
-        return self._rows(self.session.draft.expand(tokens if ids is None else ids[tokens], parents))
-
-    def _rows(self, logits: Tensor) -> DraftRows:
-        return DraftRows.logits(logits, self.engine.processing.temperature, self.engine.support)
+        return self.engine.rows(self.session.draft.expand(tokens if ids is None else ids[tokens], parents))
 
 
 def now(device: torch.device) -> float:

@@ -46,7 +46,7 @@ class Arguments:
     """Everything that the results of a run depend on, as the user gave it.
 
     `asked` are the ids of the questions of each set, `digest` the SHA-256 of their texts; `support` 0 is the full
-    vocabulary.
+    vocabulary; `backend` compiles the levels of the draft tree.
     """
 
     experiment: str
@@ -69,6 +69,7 @@ class Arguments:
     on: str
     asked: dict[str, list[int | str]]
     digest: str
+    backend: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("length", "seeds"):
@@ -86,6 +87,7 @@ class Arguments:
     def of(cls, document: Mapping[str, Any]) -> Arguments:
         """The arguments that were kept with results."""
         names = {field.name for field in fields(cls)}
+        document = {"backend": None, **document}
         if document.keys() != names:
             odd = sorted(document.keys() ^ names)[0]
             raise InvalidInput("arguments", odd, f"the fields {', '.join(sorted(names))}")
@@ -98,8 +100,8 @@ class Arguments:
         return base == PAPER and self.fault is None
 
     def document(self) -> Line:
-        """JSON-ready."""
-        return asdict(self)
+        """JSON-ready; `backend` only where there is one."""
+        return {name: value for name, value in asdict(self).items() if name != "backend" or value is not None}
 
     def made(self) -> Experiment:
         """The experiment that they ask for."""

@@ -36,13 +36,24 @@ class Tails:
 
 
 class DraftRows:
-    """The rows of n parents: `score` laws [n, draft V], and their tail laws once the leads are known."""
+    """The rows of n parents: `score` laws [n, draft V], and their tail laws once the leads are known.
 
-    def __init__(self, score: Tensor, tails: Callable[[Tensor], Tails | None], support: int = 0) -> None:
-        self.score = check_rows(score, "score")
+    `given` [n, draft V] is what they are made from, laws or logits; the score laws are made when first asked for.
+    """
+
+    def __init__(
+        self,
+        given: Tensor,
+        law: Callable[[Tensor], Tensor],
+        tails: Callable[[Tensor], Tails | None],
+        support: int = 0,
+    ) -> None:
+        self.given = given
+        self._law = law
+        self._score: Tensor | None = None
         self._tails = tails
         self._least = support
-        self._best = torch.empty(len(score), 0, dtype=torch.long)
+        self._best = torch.empty(len(given), 0, dtype=torch.long)
 
     @classmethod
     def laws(cls, score: Tensor, sampling: Tensor | None = None) -> DraftRows:
@@ -56,7 +67,7 @@ class DraftRows:
             law = torch.where(present[:, None], left / mass[:, None], torch.zeros_like(left))
             return Tails(torch.arange(left.shape[-1], device=left.device).expand_as(left), law, present)
 
-        return cls(score, tails)
+        return cls(check_rows(score, "score"), lambda laws: laws, tails)
 
     @classmethod
     def logits(cls, logits: Tensor, temperature: float = 1, support: int | None = None) -> DraftRows:
@@ -70,7 +81,7 @@ class DraftRows:
         check_support(support)
         size = logits.shape[-1]
         kept = size if support is None else min(int(support), size)
-        rows = cls(softmax(logits), lambda leads: tails(leads), kept)
+        rows = cls(logits, softmax, lambda leads: tails(leads), kept)
 
         def tails(leads: Tensor) -> Tails | None:
             m = leads.shape[-1]
@@ -86,7 +97,14 @@ class DraftRows:
         return rows
 
     def __len__(self) -> int:
-        return len(self.score)
+        return len(self.given)
+
+    @property
+    def score(self) -> Tensor:
+        """The score laws [n, draft V]."""
+        if self._score is None:  # a cached_property locks in Python 3.11, which torch cannot put in a graph
+            self._score = self._law(self.given)
+        return self._score
 
     def best(self, k: int) -> Tensor:
         """Draft ids of the k best tokens of each row [n, k], equal scores by lower id."""

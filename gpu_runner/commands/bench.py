@@ -53,6 +53,7 @@ def command(
     dtype: options.Dtype = "float32",
     rope_base: options.RopeBase = None,
     threads: options.Threads = 1,
+    backend: options.Backend = None,
     fault: options.FaultName = None,
     plain: options.Plain = False,
     as_json: shared.AsJson = False,
@@ -83,7 +84,7 @@ def command(
     processing = Processing(temperature, top_k, top_p)
     planted = find_fault(fault)
     models = options.load(target, draft, device, dtype, rope_base, threads)
-    setting = Setting(models.target, models.draft, processing, length, plain, planted)
+    setting = Setting(models.target, models.draft, processing, length, plain, planted, backend)
     total = len(asked) * seeds * len(rules)
     done: list[Answer] = []
     finished = False
@@ -103,7 +104,7 @@ def command(
             arguments = {
                 "shape": vars(shape), "temperature": temperature, "top_k": top_k, "top_p": top_p, "support": support,
                 "length": length, "seeds": seeds, "seed": seed, "questions": [list(each) for each in asked],
-                "fault": fault, "finished": finished,
+                "compile": backend, "fault": fault, "finished": finished,
             }  # fmt: skip
             source = provenance(models.target, models.draft, **arguments)
             greedy = greedy_agreement(done) if temperature == 0 else None

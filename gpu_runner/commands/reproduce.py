@@ -73,6 +73,7 @@ def command(
     dtype: options.Dtype = "float32",
     rope_base: options.RopeBase = None,
     threads: options.Threads = 1,
+    backend: options.Backend = None,
     fault: options.FaultName = None,
     plain: options.Plain = False,
     shard: Annotated[
@@ -109,7 +110,7 @@ def command(
     asked = load_questions(data, sets or find_experiment(name).sets, questions)
     arguments = Arguments(
         experiment=name, target=target, draft=draft, dtype=dtype, device=device, threads=threads, rope_base=rope_base,
-        plain=plain, fault=fault, width=_or(width, WIDTH), depth=_or(depth, DEPTH), budget=_or(budget, BUDGET),
+        plain=plain, fault=fault, backend=backend, width=_or(width, WIDTH), depth=_or(depth, DEPTH), budget=_or(budget, BUDGET),
         temperature=_or(temperature, 1.0), support=_or(support, DEFAULT_SUPPORT), length=length, seeds=seeds,
         seed=seed, on=on or ("own" if fault else "both"), digest=digest(asked),
         asked={each: [question.id for question in found] for each, found in asked.items()},
@@ -180,7 +181,9 @@ def _measure(arguments: Arguments, asked: Questions, folder: RunFolder, device: 
     models = options.load(
         arguments.target, arguments.draft, device, arguments.dtype, arguments.rope_base, arguments.threads
     )
-    setting = Setting(models.target, models.draft, processing, arguments.length, arguments.plain, fault)
+    setting = Setting(
+        models.target, models.draft, processing, arguments.length, arguments.plain, fault, arguments.backend
+    )
     perform = Performer(setting, experiment, asked)
     folder.started(provenance(models.target, models.draft, part=[folder.shard.index, folder.shard.count]))
     first = next(iter(asked.values()))[0].turns

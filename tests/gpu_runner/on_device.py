@@ -4,7 +4,9 @@
     python -m tests.gpu_runner.on_device --shape tiny --device cpu     # the script itself, anywhere
 
 Random weights cost what trained ones do, so latencies are real; acceptance is not. Methods draft at the same contexts,
-in turns whose order is shuffled, and overheads are paired differences to top-k. One JSON document, one table.
+in turns whose order is shuffled, and overheads are paired differences to top-k. All of it plainly, and once more with
+a level of the tree as one CUDA graph; that a graph cannot be made is said, and fails nothing. One JSON document, one
+table.
 """
 
 from __future__ import annotations
@@ -81,6 +83,7 @@ class Timed:
     equal: int = 0
     cycles: int = 0
     difference: str | None = None
+    backend: str | None = None
 
 
 def random_target(size: Size, device: torch.device, dtype: torch.dtype) -> CausalModel:
@@ -119,15 +122,21 @@ def random_head(size: Size, target: CausalModel) -> EagleDraft:
 
 
 def measured(
-    target: CausalModel, draft: Draft, size: Size, methods: Sequence[str], cycles: int, until: float
+    target: CausalModel,
+    draft: Draft,
+    size: Size,
+    methods: Sequence[str],
+    cycles: int,
+    until: float,
+    backend: str | None = None,
 ) -> list[Timed]:
     """Identity and latencies of the methods on the contexts of one text; ends early at the clock `until`."""
     engines = {}
     for name in methods:
         rule = find_rule(name, size.tree)
         assert rule.method is not None
-        engines[name] = Engine(target, draft, rule.method, rule.shape)
-    found = {name: Timed(draft.name, name) for name in methods}
+        engines[name] = Engine(target, draft, rule.method, rule.shape, backend=backend)
+    found = {name: Timed(draft.name, name, backend=backend) for name in methods}
     first = engines[methods[0]]
     session = first.start([token % size.vocabulary for token in range(7, 7 + size.prompt)])
     shuffled = random.Random(0)
@@ -185,11 +194,16 @@ def gpu_tests() -> dict[str, Any]:
 def rows(found: Sequence[Timed]) -> Iterator[dict[str, Any]]:
     """One JSON-ready row a method: medians in milliseconds, overhead over top-k, identity."""
     for each in found:
-        base = next(other for other in found if other.method == "top-k" and other.draft == each.draft)
+        base = next(
+            other
+            for other in found
+            if (other.draft, other.backend, other.method) == (each.draft, each.backend, "top-k")
+        )
         share = overhead(each, base)
         yield {
             "draft": each.draft,
             "method": each.method,
+            "compile": each.backend,
             "contexts": len(each.drafting),
             "drafting_ms": 1000 * statistics.median(each.drafting) if each.drafting else None,
             "verification_ms": 1000 * statistics.median(each.verifying) if each.verifying else None,
@@ -204,13 +218,14 @@ def rows(found: Sequence[Timed]) -> Iterator[dict[str, Any]]:
 def table(document: dict[str, Any]) -> Table:
     """The rows as a table."""
     made = Table(title=f"{document['provenance']['device']}, {document['provenance']['dtype']}")
-    for heading in ("draft", "method", "contexts", "drafting", "verification", "overhead (95 %)", "equal"):
-        made.add_column(heading, justify="left" if heading in ("draft", "method") else "right")
+    for heading in ("draft", "method", "compile", "contexts", "drafting", "verification", "overhead (95 %)", "equal"):
+        made.add_column(heading, justify="left" if heading in ("draft", "method", "compile") else "right")
     for row in document["rows"]:
         share = row["overhead"]
         made.add_row(
             row["draft"],
             row["method"],
+            row["compile"] or "-",
             str(row["contexts"]),
             "-" if row["drafting_ms"] is None else f"{row['drafting_ms']:.2f} ms",
             "-" if row["verification_ms"] is None else f"{row['verification_ms']:.2f} ms",
@@ -230,6 +245,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--dtype", default="bf16")
     parser.add_argument("--cycles", type=int, default=60, help="contexts a draft, at most")
     parser.add_argument("--minutes", type=float, default=6, help="for the measurements, drafts together")
+    parser.add_argument("--compile", default="cudagraphs", help="backend measured beside none on CUDA", dest="backend")
     parser.add_argument("--no-tests", action="store_true", help="leave out the tests marked gpu")
     parser.add_argument("--out", type=Path, help="write the JSON document here too")
     return parser.parse_args(arguments)
@@ -244,13 +260,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     check_tree_attention(target)
     drafts: list[Draft] = [random_head(size, target), CausalDraft.skipping(target, range(1, size.layers, 2))]
     found: list[Timed] = []
+    backends = (None, asked.backend) if device.type == "cuda" else (None,)
+    failed: dict[str, str] = {}
     for number, draft in enumerate(drafts, 1):
-        until = time.monotonic() + 60 * asked.minutes / len(drafts)
-        found += measured(target, draft, size, METHODS, asked.cycles, until)
+        for backend in backends:
+            until = time.monotonic() + 60 * asked.minutes / len(drafts) / len(backends)
+            try:
+                found += measured(target, draft, size, METHODS, asked.cycles, until, backend)
+            except Exception as error:
+                if backend is None:
+                    raise
+                failed[draft.name] = f"{backend}: {type(error).__name__}: {error}"
         print(f"{number}/{len(drafts)} drafts measured", file=sys.stderr)
     document = {
         "gpu_tests": tests,
         "rows": list(rows(found)),
+        "compile_failed": failed,
         "aim": AIM,
         "provenance": provenance(target, drafts[0], shape=asdict(size.tree), size=asked.shape),
     }
@@ -259,6 +284,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         asked.out.write_text(text + "\n")
     sys.stdout.write(text + "\n")
     out.print(table(document))
+    for name, reason in failed.items():
+        out.print(f"{name}: no graph, {reason}", highlight=False, markup=False)
     if tests is not None:
         out.print(f"gpu tests: exit code {tests['exit_code']}, {tests['seconds']:.0f} s; {tests['tail'][-1:]}")
     different = device.type == "cpu" and any(each.equal < each.cycles for each in found)
