@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import torch
 
@@ -17,7 +16,6 @@ from gpu_runner.drafts.causal import CausalDraft
 from gpu_runner.drafts.eagle3 import EagleDraft
 from gpu_runner.draws import FromChooser, KeyedChooser, Seeded
 from gpu_runner.engine import Engine
-from gpu_runner.identity import compare_cycle
 from gpu_runner.processing import Processing
 from gpu_runner.rules import find_rule
 from gpu_runner.tiny import tiny_head, tiny_model
@@ -129,24 +127,6 @@ def test_what_cannot_be_in_a_graph_is_refused_in_words(drafts):
     engine = engine_of(drafts, "rheo:1", "eagle3", "eager")
     with pytest.raises(InvalidInput, match="draws: got FromChooser, expected seeded draws"):
         engine.draft_tree(engine.start([1, 5, 2]), FromChooser(KeyedChooser(1)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["top-k", "rheo:1"])
-def test_fused_kernels_draft_the_same_trees_up_to_rounding(name, drafts):
-    plain, fused = (cycles(engine_of(drafts, name, "eagle3", chosen)) for chosen in (None, "inductor"))
-    for one, other in zip(plain, fused, strict=True):
-        assert one.tree.token.tolist() == other.tree.token.tolist()
-        assert one.tree.kind.tolist() == other.tree.kind.tolist()
-        np.testing.assert_allclose(one.tree.score, other.tree.score, rtol=1e-12)
-        assert one.tokens == other.tokens
-
-
-@pytest.mark.slow
-def test_graphs_are_identical_to_rheo_core(drafts):
-    engine = engine_of(drafts, "rheo:1", "eagle3", "aot_eager")
-    session = engine.start([1, 5, 2])
-    assert [compare_cycle(engine, session, 11).difference for _ in range(12)] == [None] * 12
 
 
 def test_bench_takes_the_option_and_writes_it_down(tmp_path, monkeypatch):
