@@ -135,9 +135,12 @@ def test_bench_takes_the_option_and_writes_it_down(tmp_path, monkeypatch):
     monkeypatch.setattr(options, "load", lambda *given: models)
     made = []
     right = Engine.__init__
-    monkeypatch.setattr(
-        Engine, "__init__", lambda *given, **named: made.append(named["backend"]) or right(*given, **named)
-    )
+
+    def watched(*given, **named):
+        made.append(named["backend"])
+        right(*given, **named)
+
+    monkeypatch.setattr(Engine, "__init__", watched)
     asked = ["bench", "top-k", "--width", "2", "--depth", "2", "--budget", "3", "--length", "2", "--seeds", "1"]
     file = tmp_path / "out.json"
     code = shared.run(app, [*asked, "--prompt", "a b", "--compile", "eager", "--json", "--save", str(file)])
