@@ -111,8 +111,8 @@ def command(
     arguments = Arguments(
         experiment=name, target=target, draft=draft, dtype=dtype, device=device, threads=threads, rope_base=rope_base,
         plain=plain, fault=fault, backend=backend, width=_or(width, WIDTH), depth=_or(depth, DEPTH),
-        budget=_or(budget, BUDGET), temperature=_or(temperature, 1.0), support=_or(support, DEFAULT_SUPPORT), length=length, seeds=seeds,
-        seed=seed, on=on or ("own" if fault else "both"), digest=digest(asked),
+        budget=_or(budget, BUDGET), temperature=_or(temperature, 1.0), support=_or(support, DEFAULT_SUPPORT),
+        length=length, seeds=seeds, seed=seed, on=on or ("own" if fault else "both"), digest=digest(asked),
         asked={each: [question.id for question in found] for each, found in asked.items()},
     )  # fmt: skip
     main = part.index == 0 or shard is not None
