@@ -62,8 +62,8 @@ class SharedAnswer:
     def from_document(cls, document: dict[str, Any]) -> SharedAnswer:
         """An answer read back from its document."""
         names = {each.name for each in fields(cls)}
-        if document.keys() != names:
-            odd = sorted(document.keys() ^ names)[0]
+        if not isinstance(document, dict) or document.keys() != names:
+            odd = sorted(document.keys() ^ names)[0] if isinstance(document, dict) else document
             raise InvalidInput("answer on shared contexts", odd, f"the fields {', '.join(sorted(names))}")
         return cls(**document)
 

@@ -174,7 +174,7 @@ def _supports(name: str, found: Sequence[Entry], paper: Paper | None) -> Table:
 def _table(headings: Sequence[str], title: str) -> Table:
     table = blank_table(title or None)
     for place, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if place == 0 or not heading else "right", no_wrap=True)
+        table.add_column(heading, justify="left" if place == 0 or not heading else "right")
     return table
 
 

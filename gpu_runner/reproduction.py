@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from gpu_runner.experiments import (
 from gpu_runner.layouts import Paper
 from gpu_runner.paper import paper_values
 from gpu_runner.question_sets import SetQuestion, load_set
+from gpu_runner.records import answer_of, task_of, walk_of
 from gpu_runner.results import Entry, Walk, entries
 from gpu_runner.rows import check_support
 from gpu_runner.rules import AUTOREGRESSIVE
@@ -169,9 +170,8 @@ class Performer:
         return same_contexts(self.setting_of(cell), rules, number, turns, task.seed)
 
 
-def remaining(tasks: Sequence[Task], lines: Sequence[Line]) -> list[Task]:
+def remaining(tasks: Sequence[Task], done: Collection[Task]) -> list[Task]:
     """The tasks that have no line yet."""
-    done = {task_of(line) for line in lines}
     return [task for task in tasks if task not in done]
 
 
@@ -182,12 +182,32 @@ def expected_seconds(each: Mapping[str, float], todo: Sequence[Task], asked: Que
     return sum(turns[task.question_set, task.question] * each.get(task.what, drafting) for task in todo)
 
 
-def task_of(line: Line) -> Task:
-    """Which task a line is the end of."""
-    names = [field.name for field in fields(Task)]
-    if not all(name in line for name in names):
-        raise InvalidInput("answer", sorted(line), f"a line with {', '.join(names)}")
-    return Task(*(line[name] for name in names))
+def records_of(arguments: Arguments, lines: Sequence[Line], places: Sequence[str]) -> dict[Task, Answer | Walk]:
+    """What the lines of a folder hold, in the order of the tasks; a line that is there twice counts once.
+
+    Raises `InvalidInput`, naming file and line, where a line is none that the arguments ask for, none that a run can
+    have written, or says other things of a task than a line before it.
+    """
+    experiment, every = arguments.made(), arguments.tasks()
+    asked = set(every)
+    found: dict[Task, Answer | Walk] = {}
+    first: dict[Task, int] = {}
+    for number, (line, place) in enumerate(zip(lines, places, strict=True)):
+        task = task_of(line, place)
+        if task not in asked:
+            raise InvalidInput(place, task, "one that the arguments ask for")
+        if task in found:
+            if line != lines[first[task]]:
+                raise InvalidInput(place, f"another line for {task}", f"the same as {places[first[task]]}")
+            continue
+        cell = experiment.cell(task.cell)
+        first[task] = number
+        if task.what == SAME_CONTEXTS:
+            found[task] = walk_of(line, place, task, cell)
+        else:
+            rule = next(rule for rule in cell.rules if rule.label == task.what)
+            found[task] = answer_of(line, place, rule, arguments.length, arguments.fault is not None)
+    return {task: found[task] for task in every if task in found}
 
 
 @dataclass(frozen=True)
@@ -226,29 +246,10 @@ def read_report(folder: Path, name: str) -> Report:
     if arguments.experiment != name:
         raise InvalidInput("experiment", name, f"{arguments.experiment}, whose results are in {folder}")
     every = arguments.tasks()
-    lines: dict[Task, Line] = {}
-    for line in held.lines:
-        lines.setdefault(task_of(line), line)
-    if strange := lines.keys() - set(every):
-        raise InvalidInput("answer", strange.pop(), "one that the arguments ask for")
-    kept = [(task, lines[task]) for task in every if task in lines]
-    answers = [answer_of(line) for task, line in kept if task.what != SAME_CONTEXTS]
-    walks = [walk_of(task, line) for task, line in kept if task.what == SAME_CONTEXTS]
+    kept = records_of(arguments, held.lines, held.places)
+    answers = [each for each in kept.values() if isinstance(each, Answer)]
+    walks = [each for each in kept.values() if isinstance(each, Walk)]
     experiment = arguments.made()
     found = entries(experiment, list(arguments.asked), answers, walks)
     paper = paper_values(name, arguments.target, arguments.draft) if arguments.as_in_the_paper else None
     return Report(arguments, held.sources, experiment, tuple(found), paper, len(kept), len(every))
-
-
-def answer_of(line: Line) -> Answer:
-    """An answer read back from its line."""
-    names = [field.name for field in fields(Answer)]
-    if not all(name in line for name in names):
-        raise InvalidInput("answer", sorted(line), f"a line with {', '.join(names)}")
-    return Answer(**{name: line[name] for name in names})
-
-
-def walk_of(task: Task, line: Line) -> Walk:
-    """A walk on shared contexts read back from its line."""
-    shared = SharedAnswer.from_document(line["contexts"])
-    return Walk(task.cell, task.question_set, task.question, task.seed, shared)

@@ -60,11 +60,15 @@ WHOLE = Shard()
 
 @dataclass(frozen=True)
 class Results:
-    """What a folder holds: the arguments that all its files agree on, one source a process and start, the lines."""
+    """What a folder holds: the arguments that all its files agree on, one source a process and start, the lines.
+
+    `places` says of each line where it stands (file:line).
+    """
 
     arguments: Line
     sources: tuple[Line, ...]
     lines: tuple[Line, ...]
+    places: tuple[str, ...]
 
 
 class RunFolder:
@@ -80,6 +84,7 @@ class RunFolder:
         self.arguments: Line = json.loads(json.dumps(arguments))
         self._source = path / f"provenance{self.shard.suffix}.json"
         self.lines: tuple[Line, ...] = ()
+        self.places: tuple[str, ...] = ()
         try:
             path.mkdir(parents=True, exist_ok=True)
             self._check_new(resume)
@@ -88,7 +93,8 @@ class RunFolder:
             self._stream = self._answers.open("ab", buffering=0)  # a line is one write: no reader sees half
             self._lock()
             if _files(path):
-                self.lines = read(path, mend=self._answers).lines
+                held = read(path, mend=self._answers)
+                self.lines, self.places = held.lines, held.places
         except OSError as error:
             raise InvalidInput("out", str(path), f"a folder that can be written ({error.strerror})") from None
 
@@ -159,9 +165,11 @@ def read(path: Path, mend: Path | None = None) -> Results:
     documents = [_document(source) for source in sources]
     for other in documents[1:]:
         check_same(other["arguments"], documents[0]["arguments"])
-    lines = [line for file in sorted(path.glob("answers*.jsonl")) for line in _lines(file, file == mend)]
+    files = {file: _lines(file, file == mend) for file in sorted(path.glob("answers*.jsonl"))}
+    lines = [line for held in files.values() for line in held]
+    places = [f"{file}:{number}" for file, held in files.items() for number in range(1, len(held) + 1)]
     runs = tuple(run for document in documents for run in document["runs"])
-    return Results(documents[0]["arguments"], runs, tuple(lines))
+    return Results(documents[0]["arguments"], runs, tuple(lines), tuple(places))
 
 
 def check_same(given: Mapping[str, Any], held: Mapping[str, Any]) -> None:
@@ -202,7 +210,7 @@ def _lines(path: Path, mend: bool) -> list[Line]:
     for number, row in enumerate(rows, 1):
         try:
             line = json.loads(row)
-        except ValueError:
+        except (ValueError, RecursionError):
             line = None
         if not isinstance(line, dict):
             if number < len(rows):

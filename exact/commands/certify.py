@@ -18,7 +18,7 @@ from rich.table import Table
 from exact import table1
 from exact.certificate import Certificate
 from exact.certifying import Study
-from exact.commands import options
+from exact.commands import options, tables
 from exact.commands.certify_report import entries, write
 from exact.counterexample import Counterexample
 from exact.cycle_law import exact_pair
@@ -251,7 +251,7 @@ def show(results: list[Result], shape: TreeShape) -> None:
     )
     table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
     for name, justify in COLUMNS.items():
-        table.add_column(name, justify=justify, no_wrap=name != "verdict")
+        table.add_column(name, justify=justify)
     shown = ""
     for each in results:
         certificate = each.certificate
@@ -266,7 +266,7 @@ def show(results: list[Result], shape: TreeShape) -> None:
             " ".join(f"{float(mass):.2f}" for mass in certificate.acceptance_by_depth[1:]),
         )
         shown = each.rows
-    options.out.print(table)
+    tables.show(table, "accepted")
     for each in results:
         if each.certificate.counterexample is not None:
             options.out.print(f"{each.label} on {each.rows}: {wrong_line(each.certificate)}", highlight=False)

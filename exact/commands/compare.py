@@ -22,7 +22,7 @@ from exact.certificate import Certificate
 from exact.certifying import Study, certify
 from exact.commands import options
 from exact.commands.certify import Job, jobs_on, verdict
-from exact.commands.tables import blank_table
+from exact.commands.tables import blank_table, show
 from exact.counterexample import Counterexample
 from exact.document import number
 from exact.journal import Journal, resumed
@@ -169,7 +169,7 @@ def report(entries: list[Entry], shape: TreeShape) -> None:
                 f"{float(each.layer.gap):.4f}" if lossless and each.layer.gap is not None else "-",
                 f"{float(each.certificate.acceptance_length):.4f}",
             )
-        options.out.print(table)
+        show(table)
 
 
 def report_labels(entries: list[Entry], refuted: dict[str, Certificate]) -> None:

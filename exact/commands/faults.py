@@ -17,7 +17,7 @@ from rich.progress import track
 from exact.acceptance import one_layer
 from exact.certificate import Certificate
 from exact.commands import options
-from exact.commands.tables import blank_table
+from exact.commands.tables import blank_table, show
 from exact.document import key, number
 from exact.executors import in_order
 from exact.faults import Case, cases
@@ -112,7 +112,7 @@ def report(outcomes: list[Outcome]) -> None:
     """The kill table, a block for each kind."""
     table = blank_table()
     for name in ("case", "fault", "verdict", "law of the first token", "TV", "accepts"):
-        table.add_column(name, overflow="fold")
+        table.add_column(name)
     kind = ""
     for each in outcomes:
         if each.case.kind != kind:
@@ -130,7 +130,7 @@ def report(outcomes: list[Outcome]) -> None:
             short(each.total_variation),
             short(each.accepted),
         )
-    options.out.print(table)
+    show(table, "fault", "verdict", "law of the first token")
     killed = sum(1 for each in outcomes if not each.case.lossless and not each.certificate.lossless)
     passed = sum(1 for each in outcomes if each.case.lossless and each.certificate.lossless)
     faulty = sum(1 for each in outcomes if not each.case.lossless)

@@ -16,7 +16,7 @@ import typer
 from rich.markup import escape
 
 from exact.commands import options
-from exact.commands.tables import blank_table
+from exact.commands.tables import blank_table, show
 from exact.journal import Journal, subject
 from rheo_core import InvalidInput
 
@@ -79,15 +79,15 @@ def report(found: Sequence[Proof], seconds: float) -> None:
     """The table, then the witnesses, the controls that did not come out refuted, and the scope."""
     table = blank_table()
     for name in ("verdict", "claim", "domain", "method"):
-        table.add_column(name, overflow="fold", no_wrap=name == "verdict")
+        table.add_column(name)
     for name in ("cases", "s"):
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(name, justify="right")
     for each in found:
         mark = "" if each.as_expected else " [bold red]NOT as expected[/]"
         verdict = f"[{COLOURS[each.verdict]}]{each.verdict}[/]{mark}"
         cells = (escape(text) for text in (each.name, each.domain, each.method))
         table.add_row(verdict, *cells, str(each.cases), f"{each.seconds:.1f}")
-    options.out.print(table)
+    show(table, "claim", "domain", "method")
     for each in found:
         if each.witness is not None:
             options.out.print(f"{each.name}: {each.witness}", highlight=False, markup=False)

@@ -18,7 +18,7 @@ from rich.progress import track
 from exact.acceptance import Choice, Costs, choices, shapes_within
 from exact.commands import options
 from exact.commands.rates_tables import Pool, pool_line, pools_of, rationals
-from exact.commands.tables import blank_table
+from exact.commands.tables import blank_table, show
 from exact.cycle_law import exact_pair
 from exact.document import number
 from exact.estimate import ANNOUNCED, spelled, work
@@ -218,7 +218,7 @@ def report_pools(pools: Sequence[Pool], title: str) -> None:
         "gaps to it, D.3's approximate gain of Rheo over RRSw. All exact.",
         highlight=False,
     )
-    options.out.print(table)
+    show(table)
 
 
 def report_sweeps(swept: Sequence[Sweep], shape: TreeShape) -> None:
@@ -242,7 +242,7 @@ def report_sweeps(swept: Sequence[Sweep], shape: TreeShape) -> None:
         "token included; exact, ideal coins; m = K is the plain top-K pool:",
         highlight=False,
     )
-    options.out.print(table)
+    show(table)
 
 
 def report_choices(best: Sequence[Choice], costs: Costs, most: int = 10) -> None:
@@ -264,7 +264,7 @@ def report_choices(best: Sequence[Choice], costs: Costs, most: int = 10) -> None
         f"(tau averaged over the rows; best {min(most, len(best))} of {len(best)} ways to run):",
         highlight=False,
     )
-    options.out.print(table)
+    show(table)
 
 
 def _choice(each: Choice) -> dict[str, Any]:

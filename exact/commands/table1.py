@@ -7,6 +7,7 @@ from rich.table import Table
 from exact import table1
 from exact.certifying import certify
 from exact.commands import options
+from exact.commands.tables import show
 from exact.document import number
 from exact.drawing import draw_table1, save_figure
 from rheo_core import methods
@@ -36,7 +37,7 @@ def command(as_json: options.AsJson = False, save: options.Save = None, plot: op
                 ranking,
                 ", ".join(row.survivors),
             )
-        options.out.print(table)
+        show(table, "proxy", "pool ranking")
         options.out.print(f"Target p = {_law(table1.P)}. Law of the next token:", highlight=False)
         for name, law in laws.items():
             certificate = certificates[name]

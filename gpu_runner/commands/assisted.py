@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from exact.commands import options as shared
-from exact.commands.tables import blank_table
+from exact.commands.tables import blank_table, show
 from gpu_runner.commands import options
 from gpu_runner.commands.progress import Course
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
@@ -126,7 +126,7 @@ def report(found: list[Compared], source: dict[str, Any]) -> None:
     )
     table = blank_table()
     for heading in HEADINGS:
-        table.add_column(heading, justify="left" if heading == "decoder" else "right", no_wrap=True)
+        table.add_column(heading, justify="left" if heading == "decoder" else "right")
     for each in found:
         table.add_row(
             each.method,
@@ -136,7 +136,7 @@ def report(found: list[Compared], source: dict[str, Any]) -> None:
             _interval(each.ratio, ".2f", "x"),
             *("-" if value is None else f"{1000 * value:.1f} ms" for value in (each.drafting, each.verifying)),
         )
-    shared.out.print(table)
+    show(table)
     for note in NOTES:
         shared.out.print(note, style="dim", highlight=False)
     if not source["finished"]:

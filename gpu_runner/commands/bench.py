@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from exact.commands import options as shared
-from exact.commands.tables import blank_table
+from exact.commands.tables import blank_table, show
 from gpu_runner.commands import options
 from gpu_runner.commands.progress import Course
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
@@ -164,8 +164,8 @@ def report(found: list[Figures], source: dict[str, Any], greedy: dict[str, Any] 
             _milliseconds(each.drafting),
             _milliseconds(each.verifying),
         )
-    shared.out.print(acceptance)
-    shared.out.print(speed)
+    show(acceptance, "accepted")
+    show(speed)
     for note in NOTES:
         shared.out.print(note, style="dim", highlight=False)
     if greedy is not None:
@@ -188,7 +188,7 @@ def _interval(value: Interval | None) -> str:
 def _table(headings: tuple[str, ...]) -> Table:
     table = blank_table()
     for heading in headings:
-        table.add_column(heading, justify="left" if heading in ("method", "accepted") else "right", no_wrap=True)
+        table.add_column(heading, justify="left" if heading in ("method", "accepted") else "right")
     return table
 
 

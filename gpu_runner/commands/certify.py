@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from exact.commands import options as shared
-from exact.commands.tables import blank_table
+from exact.commands.tables import blank_table, show
 from gpu_runner.commands import options
 from rheo_core import InvalidInput, TreeMethod, TreeShape
 
@@ -63,12 +63,12 @@ def report(verdicts: list[Verdict], fault: str | None) -> None:
         shared.out.print(f"planted fault: {fault}", style="bold red", highlight=False)
     table = blank_table()
     for heading in ("method", "draft", "verdict", "TV"):
-        table.add_column(heading, justify="right" if heading == "TV" else "left", no_wrap=True)
+        table.add_column(heading, justify="right" if heading == "TV" else "left")
     for each in verdicts:
         word = "[green]lossless[/]" if each.lossless else "[red]lossy[/]"
         distance = "-" if each.total_variation is None else f"{each.total_variation:.2g}"
         table.add_row(each.method, each.draft, word if each.refusal is None else "[red]refused[/]", distance)
-    shared.out.print(table)
+    show(table)
     for said in dict.fromkeys(each.refusal for each in verdicts if each.refusal is not None):
         shared.out.print(f"the engine refused: {said}", highlight=False, markup=False)
     shared.out.print(SCOPE, style="dim", highlight=False)

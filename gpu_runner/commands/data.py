@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from exact.commands import options as shared
-from exact.commands.tables import blank_table
+from exact.commands.tables import blank_table, show
 from gpu_runner.question_sets import COMMIT, FILE, QUESTIONS, REPOSITORY, SETS
 from gpu_runner.set_files import PUBLIC, Checked, check_folder, fetch_all
 from rheo_core import InvalidInput
@@ -70,7 +70,7 @@ def sources() -> None:
     table = _table("set", "title", "from", "licence", "turns")
     for name, info in SETS.items():
         table.add_row(name, info.title, info.source, info.licence, str(info.turns))
-    shared.out.print(table)
+    show(table, "title", "from", "licence", "")
     for line in (
         f"{QUESTIONS} questions each, as NAME/{FILE}, chosen by {REPOSITORY}, commit {COMMIT} (eagle/data)",
         "gpu_runner data --fetch DIR   fetches them and compares their checksums; mind the licences",
@@ -85,7 +85,7 @@ def report(folder: Path, found: list[Checked]) -> None:
     for each in found:
         known = "a set of your own" if each.pinned is None else f"{'' if each.pinned else 'not '}the file at {COMMIT}"
         table.add_row(each.name, str(each.questions), str(each.turns), str(len(each.problems)), known)
-    shared.out.print(table)
+    show(table, "title", "from", "licence", "")
     missing = [name for name in SETS if name not in {each.name for each in found}]
     if missing:
         shared.out.print(f"not in {folder}: {', '.join(missing)}", style="dim", highlight=False)

@@ -12,10 +12,9 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
-from rich.measure import Measurement
-from rich.table import Table
 
 from exact.commands import options as shared
+from exact.commands.tables import show
 from gpu_runner.commands import options
 from gpu_runner.commands.progress import Course
 from gpu_runner.run_folder import WHOLE, RunFolder, Shard
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 Number = TypeVar("Number", int, float)
 
 WIDTH, DEPTH, BUDGET = 10, 8, 59
-WIDEST = 1000
 FIXED = {"table4": ("width", "depth", "budget"), "table5": ("support",), "figure4": ("temperature",)}
 """Options that an experiment sets itself."""
 
@@ -170,10 +168,10 @@ def _measure(arguments: Arguments, asked: Questions, folder: RunFolder, device: 
     from gpu_runner.faults import find_fault
     from gpu_runner.processing import Processing
     from gpu_runner.provenance import provenance
-    from gpu_runner.reproduction import Performer, expected_seconds, remaining
+    from gpu_runner.reproduction import Performer, expected_seconds, records_of, remaining
 
     mine = arguments.tasks(folder.shard)
-    todo = remaining(mine, folder.lines)
+    todo = remaining(mine, records_of(arguments, folder.lines, folder.places))
     if not todo:
         return
     experiment, fault = arguments.made(), find_fault(arguments.fault)
@@ -202,12 +200,6 @@ def _wait(folder: RunFolder, total: int) -> None:
     """Until the other processes of the run have done their parts."""
     while folder.count_lines() < total:
         time.sleep(0.5)
-
-
-def show(table: Table) -> None:
-    """Print a table in its full width, wider than the terminal if need be: a figure cut off would be lost."""
-    table.width = Measurement.get(shared.out, shared.out.options.update(width=WIDEST), table).maximum
-    shared.out.print(table, crop=False, no_wrap=True, overflow="ignore")
 
 
 def deliver(report: Report, as_json: bool, save: Path | None, plot: Path | None) -> None:

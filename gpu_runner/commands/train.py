@@ -16,7 +16,7 @@ import typer
 from rich.table import Table
 
 from exact.commands import options as shared
-from exact.commands.tables import blank_table
+from exact.commands.tables import blank_table, show
 from gpu_runner.commands import options
 from gpu_runner.commands.progress import Course
 from rheo_core import InvalidInput
@@ -144,7 +144,7 @@ def command(
         judged = run(out, training, every, lambda: folder.save(out, training, made_from, source), as_json)
         document["updates"] = training.done
     if not as_json:
-        shared.out.print(table(judged))
+        show(table(judged))
         shared.out.print(
             "acceptance: mean of sum min(p, q), the expected acceptance of one sampled token at T = 1, each step of a "
             f"draft along {'the text' if evaluate else 'text held out'}",

@@ -13,6 +13,7 @@ from rich.progress import SpinnerColumn, TextColumn
 from rich.table import Table
 
 from exact.commands import options
+from exact.commands.tables import show
 from montecarlo.auditing import ALARM, TOP, Audit, Bias, Position, Report
 from montecarlo.chunks import Chunker
 from montecarlo.commands import sources
@@ -81,9 +82,9 @@ def report(found: Report) -> None:
         out.print(f"{found.impossible} tokens of probability 0, the first at {found.first_impossible}", highlight=False)
     if found.unused_fields:
         out.print(f"fields not used: {', '.join(found.unused_fields)}", highlight=False, markup=False)
-    out.print(_biases(found.biases))
+    show(_biases(found.biases), "function of the token")
     if found.positions:
-        out.print(_positions(found.positions, found.leading.name))
+        show(_positions(found.positions, found.leading.name))
     else:
         out.print("no cycle or position recorded: positions were not told apart")
     if found.biases:

@@ -11,6 +11,7 @@ from rich import box
 from rich.table import Table
 
 from exact.commands import options
+from exact.commands.tables import show
 from exact.plugins import load_method
 from montecarlo.commands import sources
 from montecarlo.planning import ErrorRates, MethodPower, Plan, Powers, plans
@@ -98,7 +99,7 @@ def report(listed: list[Plan], found: list[MethodPower], cells: int, samples: in
             table.add_column(name, justify="left" if name == "test" else "right")
         for plan in listed:
             table.add_row(plan.test, f"{plan.samples:,.0f}", f"{plan.variation:.6g}")
-        options.out.print(table)
+        show(table)
     if found:
         title = f"power with {samples:,} samples; {rates}"
         table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left")
@@ -116,7 +117,7 @@ def report(listed: list[Plan], found: list[MethodPower], cells: int, samples: in
                 *(_count(each.needed[test]) for test in ("chi-square", "e-process")),
                 _count(each.audit_tokens),
             )
-        options.out.print(table)
+        show(table)
     options.out.print(
         "Scope: chi-square by its noncentral law, the e-process by its large-sample value, total variation by "
         "concentration (rigorous, and therefore conservative); methods by the exact law on the rows named "

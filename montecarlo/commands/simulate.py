@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.table import Table
 
 from exact.commands import options
+from exact.commands.tables import show
 from exact.journal import Journal, subject
 from exact.plugins import own_errors
 from montecarlo.checks import Suite, Tally
@@ -155,7 +156,7 @@ def report(job: Job, outcome: Outcome) -> None:
     )
     table = Table(box=box.SIMPLE_HEAD)
     for name in ("check", "samples", "cells", "p", "log10 evidence", "TV", "radius", "TV visible", "alarm"):
-        table.add_column(name, justify="left" if name in ("check", "alarm") else "right", overflow="fold")
+        table.add_column(name, justify="left" if name in ("check", "alarm") else "right")
     for verdict in outcome.verdicts:
         fit = verdict.fit
         if not fit.samples:
@@ -170,7 +171,7 @@ def report(job: Job, outcome: Outcome) -> None:
             f"{fit.visible:.4f}",
             f"[red]{verdict.alarmed}[/]" if verdict.alarmed else "-",
         )
-    out.print(table)
+    show(table)
     out.print(verdict_line(outcome), highlight=False)
 
 
