@@ -112,7 +112,11 @@ def test_a_narrow_terminal_loses_nothing(whole, capsys, monkeypatch):
 
 
 def test_the_papers_values_stand_beside_the_papers_pair_and_setting(whole, tmp_path, capsys):
-    (tmp_path / "answers.jsonl").write_bytes((whole[0] / "answers.jsonl").read_bytes())
+    found = [json.loads(line) for line in (whole[0] / "answers.jsonl").read_text().splitlines()]
+    for each in found:
+        for depths in each.get("contexts", {}).get("by_depth", {}).values():
+            depths += [0.0] * (8 - len(depths))
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(each) + "\n" for each in found))
     held = json.loads((whole[0] / "provenance.json").read_text())
     held["runs"] += [{**held["runs"][0], "commit": "0123456789"}]
     held["arguments"] |= {"target": LLAMA.target, "draft": LLAMA.draft, "width": 10, "depth": 8, "budget": 59}
