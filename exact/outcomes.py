@@ -2,12 +2,16 @@
 
 The program is run again and again; each run follows the recorded choices of the one before and takes the next branch
 that is left. Nothing about the program is assumed but that it is a function of its draws, and that is checked on
-every replay. Floats enter as the exact values that they are, so the law of a float32 run is exact too.
+every replay, and with a `Recall` once more at the end. Floats enter as the exact values that they are, so the law of a
+float32 run is exact too.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -26,6 +30,19 @@ def share(mass: Fraction) -> str:
     ('0.25', 'all but 8.08e-28')
     """
     return f"{float(mass):.6g}" if mass == 1 or mass < Fraction(999999, 10**6) else f"all but {float(1 - mass):.3g}"
+
+
+def shown(weight: Any) -> str:
+    """An exact weight for a message: as it is where it is short, else about how large.
+
+    >>> shown(Fraction(1, 6)), shown(Fraction(1, 3**10_000))
+    ('1/6', 'about 10^-4772')
+    """
+    exactly = fraction(weight)
+    if exactly and exactly.denominator.bit_length() > 128:
+        bits = exactly.numerator.bit_length() - exactly.denominator.bit_length()
+        return f"about 10^{math.floor(bits * math.log10(2))}"
+    return str(exactly)
 
 
 class EnumerationError(Exception):
@@ -86,6 +103,7 @@ class Walk:
     def __init__(self, most: int | None = None) -> None:
         self.most = most
         self.path: list[Branch] = []
+        self.asking_again = False
         self._weights: list[Any] = [ONE]
         self._depth = 0
 
@@ -119,7 +137,7 @@ class Walk:
             try:
                 result = run()
             except Exception as error:
-                error.add_note(f"in the branch {self.describe()}, of weight {fraction(self.weight)}")
+                error.add_note(f"in the branch {self.describe()}, of weight {shown(self.weight)}")
                 raise
             if self._depth < len(self.path):
                 raise NotReproducible(f"the run ended after {self._depth} calls; {len(self.path)} were expected")
@@ -139,8 +157,23 @@ class Walk:
             self.path.pop()
         return False
 
+    def again(self, run: Callable[[], Any], steps: Sequence[tuple[Branch, int]]) -> Any:
+        """The result of one run, made once more with the choices of `steps`; raises unless it asks for the same."""
+        self.path = [Branch(branch.call, [branch.options[taken]], branch.at) for branch, taken in steps]
+        self.asking_again, self.most = True, len(steps)
+        self._weights, self._depth = [ONE] * (len(steps) + 1), 0
+        try:
+            result = run()
+        except TooManyDraws:
+            raise NotReproducible(f"a run of {len(steps)} calls made more when asked again: {_STATE}") from None
+        if self._depth < len(steps):
+            raise NotReproducible(f"a run of {len(steps)} calls made {self._depth} when asked again: {_STATE}")
+        return result
+
     def behind(self) -> Any:
         """Exact mass of the runs before the current path."""
+        if self.asking_again:
+            return ONE
         taken = (sum(weight for _, weight in branch.options[: branch.taken]) for branch in self.path)
         return sum((mass * share for mass, share in zip(self._weights, taken, strict=False)), ZERO)
 
@@ -182,11 +215,70 @@ def _exact_weights(weights: ArrayLike, asked: tuple[Any, ...]) -> list[Any]:
     return [exact(weight) for weight in asked]  # not NumPy's row of them: it would round ints beside floats
 
 
+_STATE = "it keeps something between calls, or draws unseen"
+ASKED_AGAIN = 2_000
+"""Runs that are made once more: all of so many, an even sample of more."""
+
+
+class Recall:
+    """Runs that are remembered, to be made once more in reverse order when all are done.
+
+    What a program carries from one run to the next shows there, where the walk itself met each run only once. `touched`
+    says whether the run just made is one to remember; `precise` whether what is watched is watched at every call.
+    """
+
+    def __init__(self, always: bool = True) -> None:
+        self.always = always
+        self.touched = False
+        self.precise = False
+        self._runs: list[tuple[Walk, Callable[[], Any], list[tuple[Branch, int]], Any]] = []
+        self._every = 1
+        self._count = 0
+
+    def keep(self, walk: Walk, run: Callable[[], Any], result: Any) -> None:
+        """Remember a run, or not, so that those remembered stay evenly spaced."""
+        if not (self.always or self.touched):
+            return
+        self.touched = False
+        if self._count % self._every == 0:
+            self._runs.append((walk, run, [(branch, branch.taken) for branch in walk.path], result))
+        self._count += 1
+        if len(self._runs) > ASKED_AGAIN:
+            self._runs, self._every = self._runs[::2], 2 * self._every
+
+    def ask(self) -> None:
+        """Make the runs again; raises `NotReproducible` where one differs."""
+        for walk, run, steps, result in reversed(self._runs):
+            found = walk.again(run, steps)
+            if found != result and repr(found) != repr(result):  # NaN is not equal to itself
+                raise NotReproducible(f"one run gave {result} and, asked again with the same coins, {found}: {_STATE}")
+
+
+_RECALL: ContextVar[Recall | None] = ContextVar("recall", default=None)
+
+
+@contextmanager
+def recalled(recall: Recall) -> Iterator[None]:
+    """Within, `outcomes` remembers its runs."""
+    token = _RECALL.set(recall)
+    try:
+        yield
+    finally:
+        _RECALL.reset(token)
+
+
 def outcomes(program: Callable[[Chooser], Any], *, limit: int | None = None) -> Iterator[tuple[Any, Any]]:
     """(result, exact weight) of every run of `program(chooser)`, one by one; equal results are not merged."""
     walk = Walk(None if limit is None else DRAWS)
     chooser = ExhaustiveChooser(walk)
-    for count, (result, weight) in enumerate(walk.runs(lambda: program(chooser))):
+    recall = _RECALL.get()
+
+    def run() -> Any:
+        return program(chooser)
+
+    for count, (result, weight) in enumerate(walk.runs(run)):
+        if recall is not None:
+            recall.keep(walk, run, result)
         if limit is not None and count == limit:
             raise TooManyOutcomes(limit, fraction(walk.behind()))
         yield result, weight

@@ -23,7 +23,7 @@ from exact.interception.patches import Patch, applied
 from exact.interception.python_calls import random_patches
 from exact.interception.session import Coins, Session
 from exact.interception.uniforms import FOLLOWED, Uniform
-from exact.outcomes import DRAWS, ExhaustiveChooser, TooManyOutcomes, UnhashableResult
+from exact.outcomes import DRAWS, ExhaustiveChooser, Recall, TooManyOutcomes, UnhashableResult
 from rheo_core import InvalidInput
 
 _PYTHON_STATE, _NUMPY_STATE = random.getstate, np.random.get_state
@@ -104,11 +104,14 @@ class Interception:
                 raise self._unseen(session, run)
             return result
 
+        recall = Recall()
         for count, (result, weight) in enumerate(session.walk.runs(run)):
+            recall.keep(session.walk, run, result)
             if self.limit is not None and count == self.limit:
                 raise TooManyOutcomes(self.limit, fraction(covered))
             covered += weight
             yield result, weight
+        recall.ask()
 
     def _unseen(self, session: Session, run: Callable[[], Any]) -> Exception:
         """The error for a draw that moved a real generator; the run is made once more to find its line."""

@@ -56,7 +56,7 @@ class FunctionCertificate:
         """What the verdict is about."""
         coins = "ideal coins" if self.coins == "ideal" else "coins on the grid of their float type"
         how = "exact" if not self.total_variation else "exact law of the floats as they are"
-        return f"these inputs; {coins}; {how}"
+        return f"these inputs; {coins}; no state between calls (replayed); {how}"
 
     def __str__(self) -> str:
         lines = [f"{self.verdict}: TV {float(self.total_variation):.3g} over {self.outcomes} outcomes"]

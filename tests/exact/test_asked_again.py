@@ -1,0 +1,92 @@
+"""What a rule or a function carries from one call to the next, or draws outside its chooser, is no exact verdict."""
+
+from fractions import Fraction
+
+import pytest
+
+from exact.cli import app
+from exact.commands import options
+from exact.outcomes import ASKED_AGAIN, NotReproducible, Recall, law, outcomes, recalled
+
+pytestmark = pytest.mark.exact
+
+BEGIN = "import itertools\nimport torch\n\ntarget = [0.5, 0.5]\ncalls = itertools.count()\n\n\n"
+
+
+def ask_torch(tmp_path, capsys, body):
+    """The exit code and the error of `certify --torch` on a file."""
+    path = tmp_path / "own.py"
+    path.write_text(f"{BEGIN}def own():\n{body}", encoding="utf-8")
+    code = options.run(app, ["certify", "--torch", f"{path}:own"])
+    return code, capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            "    p = [0.5, 0.5] if next(calls) < 3 else [0.25, 0.75]\n"
+            "    return torch.multinomial(torch.tensor(p), 1).item()\n",
+            "is ('torch.multinomial', (0.25, 0.75)) when replayed",
+        ),
+        (
+            "    x = torch.multinomial(torch.tensor(target), 1).item()\n    return x if next(calls) < 2 else 0\n",
+            "one run gave 1 and, asked again with the same coins, 0: it keeps something between calls",
+        ),
+        (
+            "    x = torch.multinomial(torch.tensor(target), 1).item()\n"
+            "    return x if next(calls) < 2 else torch.multinomial(torch.tensor(target), 1).item()\n",
+            "a run of 1 calls made more when asked again",
+        ),
+        ("    return torch.multinomial(torch.tensor(target), 1).item() if next(calls) < 2 else 1\n", "made 0 when"),
+    ],
+)
+def test_a_function_that_changes_after_its_walk_is_refused(tmp_path, capsys, body, said):
+    code, shown = ask_torch(tmp_path, capsys, body)
+    assert code == 2
+    assert said in shown.err
+    assert shown.err.count("\n") == 1
+
+
+def test_the_scope_says_that_it_was_replayed(tmp_path, capsys):
+    code, shown = ask_torch(tmp_path, capsys, "    return torch.multinomial(torch.tensor(target), 1).item()\n")
+    assert code == 0
+    assert "no state between calls (replayed)" in shown.out
+
+
+def test_a_function_without_end_is_told_its_bound_and_not_a_limit_of_digits(tmp_path, capsys):
+    body = (
+        "    while True:\n"
+        "        x = torch.multinomial(torch.tensor([0.3, 0.7]), 1).item()\n"
+        "        if x == 99:\n            return x\n"
+    )
+    code, shown = ask_torch(tmp_path, capsys, body)
+    assert code == 2
+    assert "a run of more than 1000 random calls" in shown.err
+    assert "digits" not in shown.err
+
+
+def test_an_even_sample_of_many_runs_is_made_again():
+    runs = 0
+
+    def program(chooser):
+        nonlocal runs
+        runs += 1
+        return tuple(chooser.index([1] * 10) for _ in range(4))
+
+    recall = Recall()
+    with recalled(recall):
+        assert sum(weight for _, weight in outcomes(program)) == 1
+    assert runs == 10**4
+    recall.ask()
+    assert ASKED_AGAIN / 2 <= runs - 10**4 <= ASKED_AGAIN
+
+
+def test_nothing_is_remembered_where_nobody_asks():
+    changing = iter([0, 0, 1, 1])
+    assert law(lambda chooser: chooser.index([1, 1]) + next(changing)) == {0: Fraction(1, 2), 1: Fraction(1, 2)}
+    with recalled(recall := Recall()):
+        law(lambda chooser: chooser.index([1, 1]) + next(changing))
+    changing = iter([0, 0])
+    with pytest.raises(NotReproducible, match="one run gave 2 and, asked again with the same coins, 1"):
+        recall.ask()
