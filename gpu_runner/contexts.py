@@ -59,7 +59,7 @@ class SharedAnswer:
         return asdict(self)
 
     @classmethod
-    def from_document(cls, document: dict[str, Any]) -> SharedAnswer:
+    def from_document(cls, document: Any) -> SharedAnswer:
         """An answer read back from its document."""
         names = {each.name for each in fields(cls)}
         if not isinstance(document, dict) or document.keys() != names:

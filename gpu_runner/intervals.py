@@ -58,6 +58,20 @@ def stratified(groups: Sequence[Sequence[float]]) -> Interval | None:
     return Interval(mean, mean - half, mean + half)
 
 
+def deviation(variance: float, jump: float) -> float:
+    """How far a sum of steps with mean 0 strays at most, with probability 0.95, however few or skewed the steps are.
+
+    `variance` bounds the sum of the steps' variances given all before each, `jump` every step's size. Freedman's
+    inequality: |sum| >= x with probability at most 2 exp(-x^2 / (2 (variance + jump x / 3))), solved for x.
+
+    >>> round(deviation(100.0, 1.0), 2), round(deviation(0.1, 1.0), 2)
+    (28.42, 2.73)
+    """
+    log = math.log(2 / (1 - CONFIDENCE))
+    third = log * jump / 3
+    return third + math.sqrt(third**2 + 2 * log * variance)
+
+
 def median(values: Sequence[float]) -> float | None:
     """The median; None of nothing."""
     return statistics.median(values) if values else None

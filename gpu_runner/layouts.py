@@ -17,7 +17,7 @@ from exact.commands.tables import blank_table
 from gpu_runner.experiments import BASELINE, Cell, Experiment
 from gpu_runner.intervals import Interval
 from gpu_runner.question_sets import SETS
-from gpu_runner.results import Entry
+from gpu_runner.results import FEWEST, Entry
 from gpu_runner.rules import AUTOREGRESSIVE
 
 if TYPE_CHECKING:
@@ -102,12 +102,15 @@ def notes(experiment: Experiment, found: Sequence[Entry]) -> list[str]:
     said.append(PAIRED)
     if any(entry.speed_up for entry in found):
         said.append(SPEED)
-    surplus = [e.surplus for e in found if e.question_set is not None and e.surplus and not math.isnan(e.surplus.low)]
+    surplus = [e.surplus for e in found if e.question_set is not None and e.surplus]
+    judged = [each for each in surplus if not math.isnan(each.low)]
     if surplus:
-        inside = sum(each.low - ROUNDING <= 0 <= each.high + ROUNDING for each in surplus)
+        inside = sum(each.low - ROUNDING <= 0 <= each.high + ROUNDING for each in judged)
+        few = len(surplus) - len(judged)
         said.append(
-            f"counted minus expected tokens of the own cycles: {inside} of {len(surplus)} means within 95 % of 0 "
-            f"(farthest: {max((each.mean for each in surplus), key=abs):+.3f})"
+            f"counted minus expected tokens of the own cycles: {inside} of {len(judged)} means within 95 % of 0"
+            + (f" (farthest: {max((each.mean for each in judged), key=abs):+.3f})" if judged else "")
+            + (f"; {few} cannot be judged: fewer than {FEWEST} acceptances expected" if few else "")
         )
     return said
 

@@ -6,6 +6,7 @@ average weighs the sets alike, as the paper's does, and its interval adds up the
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -15,11 +16,13 @@ from typing import Any
 from gpu_runner.bench import Answer
 from gpu_runner.contexts import SharedAnswer
 from gpu_runner.experiments import BASELINE, Cell, Experiment
-from gpu_runner.intervals import Interval, finite, interval, median, stratified
+from gpu_runner.intervals import Interval, deviation, finite, median, stratified
 from gpu_runner.rules import AUTOREGRESSIVE, Rule
 from gpu_runner.summary import by_question
 
 Question = tuple[str, int | str]
+FEWEST = 10
+"""Acceptances to expect before agreement with what was counted says anything."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Entry:
     pooled; `std` is over the seeds' own means. `given_trees` is the same expected given the trees, on the contexts that
     all methods share. Differences are to top-k, paired within questions. `by_depth[d-1]` = P(at least d drafted tokens
     accepted), counted and given the trees. `surplus` is what the own cycles emitted beyond what was expected given
-    their trees; it is noise. Latencies are medians in seconds.
+    their trees: noise, with a bound valid for few acceptances too. Latencies are medians in seconds.
     """
 
     cell: str
@@ -195,7 +198,7 @@ def _entry(cell: Cell, rule: Rule, name: str | None, parts: Sequence[_Part]) -> 
         mean=statistics.fmean(means) if len(means) == whole else None,
         std=statistics.stdev(per_seed) if len(per_seed) > 1 else None,
         difference=stratified([part.differences for part in parts]),
-        surplus=_surplus(answers),
+        surplus=_surplus(answers, rule.shape.depth),
         given_trees=statistics.fmean(given) if len(given) == whole else None,
         given_difference=stratified([part.given_differences for part in parts]),
         by_depth=_columns([part.by_depth for part in parts]),
@@ -208,10 +211,22 @@ def _entry(cell: Cell, rule: Rule, name: str | None, parts: Sequence[_Part]) -> 
     )
 
 
-def _surplus(answers: Sequence[Answer]) -> Interval | None:
-    """Emitted minus expected tokens of the own cycles: each has mean 0 given all before it, so cycles are the units."""
+def _surplus(answers: Sequence[Answer], depth: int) -> Interval | None:
+    """Emitted minus expected tokens of the own cycles, with a bound that holds for rare acceptances too.
+
+    Each cycle has mean 0 given all before it. A number of 0 to D accepted tokens with mean a varies by at most
+    a (D - a), whatever the tree, so Freedman's inequality bounds the sum. NaN bounds where nothing is seen but too few
+    acceptances are expected for agreement to mean anything.
+    """
     pairs = [pair for a in answers if a.expected for pair in zip(a.emitted, a.expected, strict=True)]
-    return interval([emitted - expected for emitted, expected in pairs]) if pairs else None
+    if not pairs:
+        return None
+    accepted = [min(max(expected - 1, 0.0), depth) for _, expected in pairs]
+    mean = statistics.fmean(emitted - expected for emitted, expected in pairs)
+    half = deviation(sum(a * (depth - a) for a in accepted), depth) / len(pairs)
+    if abs(mean) <= half and sum(accepted) < FEWEST:
+        return Interval(mean, math.nan, math.nan)
+    return Interval(mean, mean - half, mean + half)
 
 
 def _columns(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:

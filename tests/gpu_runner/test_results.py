@@ -20,7 +20,7 @@ from gpu_runner.experiments import (
     number_of,
     tasks,
 )
-from gpu_runner.intervals import stratified
+from gpu_runner.intervals import deviation, stratified
 from gpu_runner.layouts import notes, tables
 from gpu_runner.results import Walk, entries
 from gpu_runner.run_folder import Shard
@@ -162,20 +162,51 @@ def test_figures_of_a_set_are_those_computed_directly():
     assert top_k.given_difference is None
 
 
+def cycles_of(experiment, accepted, expected):
+    """Entries of one question, every method with the same numbers, and the line about them."""
+    emitted = [n + 1 for n in accepted]
+    answers = [
+        Answer(rule.label, 1, 0, "gsm8k", tokens=[1] * sum(emitted), emitted=emitted, accepted=list(accepted),
+               expected=[1 + x for x in expected], seconds=1.0)
+        for rule in experiment.cells[0].rules
+    ]  # fmt: skip
+    found = entries(experiment, SETS, answers, [])
+    return found, next(note for note in notes(experiment, found) if note.startswith("counted minus expected"))
+
+
 def test_what_was_emitted_is_held_against_what_was_expected():
     experiment = find_experiment("table3")
-    answers, _ = made_up(experiment)
     rng = np.random.default_rng(2)
-    answers = [replace(a, expected=(a.emitted + rng.normal(size=len(a.emitted))).tolist()) for a in answers]
-    found = entries(experiment, SETS, answers, [])
-    mine = [a for a in answers if (a.rule, a.question_set) == ("top-k", "gsm8k")]
-    direct = np.concatenate([np.array(a.emitted) - np.array(a.expected) for a in mine])
-    close(chosen(found, "top-k", "gsm8k").surplus, student(direct))
-    said = next(note for note in notes(experiment, found) if note.startswith("counted minus expected"))
-    assert " of 6 means within" in said
-    shifted = [replace(a, expected=[x - 3 for x in a.expected]) for a in answers]
-    said = next(note for note in notes(experiment, entries(experiment, SETS, shifted, [])) if "minus" in note)
-    assert " 0 of 6 means within" in said
+    p = rng.uniform(0.1, 0.9, 400)
+    accepted = (rng.random((400, 8)) < p[:, None]).cumprod(axis=1).sum(axis=1)
+    expected = np.sum([p**d for d in range(1, 9)], axis=0)
+    found, said = cycles_of(experiment, accepted.tolist(), expected.tolist())
+    surplus = chosen(found, "top-k", "gsm8k").surplus
+    variance, log = float(np.sum(expected * (8 - expected))), math.log(40)
+    half = (log * 8 / 3 + math.sqrt((log * 8 / 3) ** 2 + 2 * log * variance)) / 400
+    close(surplus, (np.mean(accepted - expected), np.mean(accepted - expected) - half, surplus.mean + half))
+    assert ": 3 of 3 means within" in said
+    assert "judged" not in said
+    for planted in (0.6, -0.6):
+        _, said = cycles_of(experiment, accepted.tolist(), np.clip(expected - planted, 0, 8).tolist())
+        assert ": 0 of 3 means within" in said
+
+
+def test_rare_acceptances_raise_no_false_alarm_and_hide_no_gross_edit():
+    experiment = find_experiment("table4")
+    found, said = cycles_of(experiment, [0] * 32, [0.003] * 32)
+    assert math.isnan(chosen(found, "top-k", "gsm8k").surplus.low)
+    assert ": 0 of 0 means within 95 % of 0; 3 cannot be judged: fewer than 10" in said
+    for edited in ([1] * 4 + [0] * 28, [124] + [0] * 31):
+        _, said = cycles_of(experiment, edited, [0.003] * 32)
+        assert ": 0 of 3 means within 95 % of 0 (farthest" in said
+    rng = np.random.default_rng(3)
+    outside = 0
+    for _ in range(2000):
+        p = rng.choice([0.003, 0.05, 0.5], 32)
+        counted = rng.random(32) < p
+        outside += abs(np.sum(counted - p)) > deviation(float(np.sum(p * (1 - p))), 1.0)
+    assert outside <= 2000 * 0.05
 
 
 def test_the_average_weighs_sets_alike():
