@@ -13,6 +13,8 @@ from rheo_core import InvalidInput
 
 FIGURES = (".png", ".svg", ".pdf")
 """Endings of the files that figures are drawn to."""
+PAGES = (".html", ".htm")
+"""Endings of the files that pages are written to."""
 
 
 def check_writable(path: Path, name: str = "save") -> None:

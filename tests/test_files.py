@@ -1,5 +1,6 @@
 """Files are written whole or not at all, and a command that cannot write one says so before it does anything else."""
 
+import itertools
 import json
 import os
 import threading
@@ -65,6 +66,43 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(
         error = capsys.readouterr().err
         assert error.startswith(f"error: {option}: got ")
         assert error.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+PAIRS = [(*one[:2], one[2], two[2]) for one, two in itertools.combinations(TARGETS, 2) if one[:2] == two[:2]]
+PAIRS = [pair for pair in PAIRS if {*pair[2:]} != {"plot", "report"}]  # their endings differ
+
+
+@pytest.mark.parametrize(("program", "command", "one", "two"), PAIRS)
+def test_a_file_is_written_by_one_option_alone(monkeypatch, capsys, tmp_path, program, command, one, two):
+    """The command itself is replaced: it must not be reached with one file, and must be with two."""
+    group = group_of(APPS[program])
+    group.commands[command].callback = lambda **_: 77
+    monkeypatch.setattr(typer.main, "get_command", lambda app: group)
+    endings = {"plot": ".png", "report": ".html"}
+    ending = endings.get(one) or endings.get(two, ".json")
+    path, other = (tmp_path / f"{name}{ending}" for name in ("file", "other"))
+    call = [command, *required(group.commands[command]), f"--{one}", str(path), f"--{two}"]
+    (tmp_path / "link").symlink_to(tmp_path)
+    for again in (path, tmp_path / "link" / path.name):
+        assert options.run(APPS[program], [*call, str(again)]) == 2
+        error = capsys.readouterr().err
+        assert error.startswith((f"error: {one} and {two}: got ", f"error: {two} and {one}: got "))
+        assert "a file of its own for each" in error
+        assert error.count("\n") == 1
+    assert options.run(APPS[program], [*call, str(other)]) == 77
+    devices = [*call[:-3], f"--{one}", "/dev/null", f"--{two}", "/dev/null"]
+    assert options.run(APPS[program], devices) == (2 if "plot" in (one, two) else 77)
+    assert "of its own" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["page.pdf", "page", ".html", "page.html.txt", "page.json"])
+def test_a_page_needs_a_known_ending(capsys, tmp_path, name):
+    assert options.run(exact_app, ["certify", "--report", str(tmp_path / name)]) == 2
+    error = capsys.readouterr().err
+    assert "report: got " in error
+    assert "a file that ends in .html or .htm" in error
+    assert error.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
 

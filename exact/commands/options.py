@@ -49,22 +49,38 @@ if not out.is_terminal and "COLUMNS" not in os.environ:
     out.width = PIPED_WIDTH
 
 
-def writable(name: str) -> Callable[[Path | None], Path | None]:
-    """The callback of an option that names a file to be written: one that cannot be is refused before any work."""
+def writable(name: str) -> Callable[[typer.Context, Path | None], Path | None]:
+    """The callback of an option that names a file to be written: one that cannot be is refused before any work.
 
-    def check(path: Path | None) -> Path | None:
+    So is a file that another option of the same call writes already: one of the two would be lost.
+    """
+
+    def check(context: typer.Context, path: Path | None) -> Path | None:
         if path is not None:
             files.check_writable(path, name)
+            if path.is_file() or not path.exists():  # a device or a pipe takes all that comes
+                written: dict[str, str] = context.meta.setdefault("written", {})
+                other = written.setdefault(os.path.realpath(path), name)
+                if other != name:
+                    raise InvalidInput(f"{other} and {name}", str(path), "a file of its own for each")
         return path
 
     return check
 
 
-def drawable(path: Path | None) -> Path | None:
+def drawable(context: typer.Context, path: Path | None) -> Path | None:
     """The callback of `--plot`: also the ending and the extra that drawing needs."""
     if path is not None:
         need("plot", "matplotlib")
         files.check_figure(path, "plot")
+    return writable("plot")(context, path)
+
+
+def readable_page(context: typer.Context, path: Path | None) -> Path | None:
+    """The callback of `--report`: also the ending by which a browser knows a page."""
+    writable("report")(context, path)
+    if path is not None and (path.is_file() or not path.exists()) and path.suffix.lower() not in files.PAGES:
+        raise InvalidInput("report", str(path), f"a file that ends in {' or '.join(files.PAGES)}")
     return path
 
 
@@ -97,7 +113,7 @@ Report = Annotated[
         "--report",
         help="Write one self-contained HTML page, to be sent to a colleague.",
         metavar="FILE",
-        callback=writable("report"),
+        callback=readable_page,
         show_default=False,
     ),
 ]
