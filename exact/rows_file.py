@@ -2,8 +2,8 @@
 
 JSON with `contexts`, keyed by ids joined by "," (the empty key is the empty prefix, "*" every prefix not listed). Each
 context holds `target_logits` or `target`, and `draft_logits` or `draft`: lists of numbers, or of "a/b" strings for
-laws. Optional `ids` maps draft ids to target ids. Optional `vocabulary` lists the target's tokens as objects with
-a `text`, by which pictures call them. Everything else in the file is ignored.
+laws. Optional `ids` maps draft ids to target ids. Optional `vocabulary` lists the target's tokens, each a
+string or an object with a string `text`, by which pictures call them. Everything else in the file is ignored.
 """
 
 from __future__ import annotations
@@ -159,15 +159,26 @@ def parse_rows(
     if ids is not None and not (isinstance(ids, list) and all(type(value) is int for value in ids)):
         raise InvalidInput(f"{name}: ids", ids, "a list of target ids")
     mapped = None if ids is None else tuple(ids)
-    return Rows(name, contexts, mapped, temperature, support, arithmetic, _names(document.get("vocabulary"), size))
+    texts = _texts(document.get("vocabulary"), size, name)
+    return Rows(name, contexts, mapped, temperature, support, arithmetic, texts)
 
 
-def _names(vocabulary: Any, size: int) -> tuple[str, ...] | None:
-    """The texts of all tokens; None where the file does not tell them, since nothing is computed from them."""
-    if not isinstance(vocabulary, list) or len(vocabulary) != size:
+def _texts(vocabulary: Any, size: int, name: str) -> tuple[str, ...] | None:
+    """The texts of all tokens; None where the file does not tell them. Nothing is computed from them."""
+    if vocabulary is None:
         return None
-    texts = [each["text"] for each in vocabulary if isinstance(each, dict) and isinstance(each.get("text"), str)]
-    return tuple(texts) if len(texts) == size else None
+    where = f"{name}: vocabulary"
+    if not isinstance(vocabulary, list):
+        raise InvalidInput(where, type(vocabulary).__name__, "a list of texts, one for each token of the target")
+    if len(vocabulary) != size:
+        raise InvalidInput(where, f"{len(vocabulary)} entries", f"{size}, one for each token of the target")
+    texts = []
+    for token, each in enumerate(vocabulary):
+        text = each.get("text") if isinstance(each, dict) else each
+        if not isinstance(text, str):
+            raise InvalidInput(f"{where}[{token}]", each, 'a string, or an object with a string "text"')
+        texts.append(text)
+    return tuple(texts)
 
 
 def _prefix(key: str, name: str) -> Prefix | None:

@@ -322,15 +322,28 @@ def test_rows_files_name_their_tokens():
     assert shipped_rows()[0].names == (" pieces", " tomato", " wire", " different", " feet")
     text = '{"contexts": {"*": {"target": [1, 0], "draft": [1, 0]}}, "vocabulary": %s}'
     assert parse_rows(text % '[{"text": "a"}, {"text": "b", "token_id": 7}]', "x").names == ("a", "b")
-    for other in (
-        "null",
-        "[]",
-        '[{"text": "a"}]',
-        '[{"text": "a"}, {"text": 1}]',
-        '["a", "b"]',
-        '{"0": "a", "1": "b"}',
-    ):
-        assert parse_rows(text % other, "x").names is None
+    assert parse_rows(text % '["a", {"text": "b"}]', "x").names == ("a", "b")
+    assert parse_rows(text % "null", "x").names is None
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "said"),
+    [
+        ("[]", "x: vocabulary: got 0 entries, expected 2, one for each token"),
+        ('[{"text": "a"}]', "x: vocabulary: got 1 entries, expected 2, one for each token"),
+        ('["a", "b", "c"]', "x: vocabulary: got 3 entries, expected 2, one for each token"),
+        ('{"0": "a", "1": "b"}', "x: vocabulary: got dict, expected a list of texts"),
+        ('"ab"', "x: vocabulary: got str, expected a list of texts"),
+        ("2", "x: vocabulary: got int, expected a list of texts"),
+        ('[{"text": "a"}, {"text": 1}]', r"x: vocabulary\[1\]: got \{'text': 1\}, expected a string, or an object"),
+        ('[{"token": "a"}, "b"]', r"x: vocabulary\[0\]: got \{'token': 'a'\}, expected a string, or an object"),
+        ('["a", null]', r"x: vocabulary\[1\]: got None, expected a string, or an object"),
+    ],
+)
+def test_a_vocabulary_that_is_not_that_of_the_target_is_refused(vocabulary, said):
+    text = '{"contexts": {"*": {"target": [1, 0], "draft": [1, 0]}}, "vocabulary": %s}'
+    with pytest.raises(InvalidInput, match=said):
+        parse_rows(text % vocabulary, "x")
 
 
 def test_the_public_names():

@@ -249,6 +249,19 @@ def test_the_labelled_list_has_a_page_of_all_its_verdicts(folder):
     assert (read.text.count("lossy, as claimed"), read.text.count("lossless, as claimed")) == (4, 30)
 
 
+@pytest.mark.parametrize("plain", [True, False])
+def test_texts_of_tokens_are_text_on_the_page(folder, plain):
+    texts = ["<script>alert(1)</script>", "&lt;b&gt;", '"><img src=x>']
+    vocabulary = texts if plain else [{"text": each} for each in texts]
+    (folder / "rows.json").write_text(json.dumps({**ROWS, "vocabulary": vocabulary}), encoding="utf-8")
+    page = report("rheo-raw", *SHAPE, code=1)
+    check_closed(Page(page))
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "&amp;lt;b" in page
+    assert "<img" not in page
+
+
 def test_bad_names_of_files_are_refused_before_the_work(folder, capsys):
     for arguments, said in (
         (["rheo", "--report", "."], "report: got ."),
