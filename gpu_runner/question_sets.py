@@ -174,7 +174,7 @@ def parse(line: bytes, where: str) -> SetQuestion:
     """
     try:
         given: Any = json.loads(line.decode("utf-8"))
-    except ValueError as error:  # of the encoding or of the JSON
+    except (ValueError, RecursionError) as error:  # of the encoding or of the JSON, or nested too deeply
         raise InvalidInput(where, _shortened(line), f"a JSON object in UTF-8 ({error})") from None
     if not isinstance(given, dict):
         raise InvalidInput(where, _shortened(line), "a JSON object")

@@ -141,6 +141,15 @@ def test_a_check_names_every_problem(tmp_path, capsys):
     assert (code, counts) == (2, {"mt_bench": len(said), "own": 0})
 
 
+def test_a_line_nested_too_deeply_is_named_and_the_check_goes_on(tmp_path, capsys):
+    nested = '{"question_id": 1, "turns": ' + "[" * 200_000 + "]" * 200_000 + "}"
+    path = write(tmp_path, "own", [question(0, "a"), nested, question(2, "b"), question(2, "c")])
+    code, out, err = run(capsys, "--check", tmp_path)
+    assert (code, err) == (2, "")
+    assert f"{path}:2: got " in out
+    assert f"{path}:4: question_id 2 is that of line 3" in out
+
+
 def test_options_that_do_not_go_together(tmp_path, capsys):
     for asked, words in [
         (("--check", tmp_path), "a folder with NAME/question.jsonl in it"),
