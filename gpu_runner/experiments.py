@@ -56,6 +56,11 @@ class Experiment:
     sets: tuple[str, ...]
     count: str = "emitted"
 
+    @property
+    def shape(self) -> TreeShape:
+        """The tree that all its methods draft; Table 4 has one of its own, whatever is asked for."""
+        return self.cells[0].rules[0].shape
+
     def cell(self, name: str) -> Cell:
         """The cell of a name."""
         return next(cell for cell in self.cells if cell.name == name)

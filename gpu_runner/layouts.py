@@ -79,7 +79,7 @@ def heading(arguments: Arguments, sources: Sequence[Mapping[str, Any]]) -> list[
     devices = ", ".join(dict.fromkeys(str(source["device"]) for source in sources))
     base = first["draft_rope_base"]
     rope = "" if base is None else f" (RoPE base {base:g})"
-    shape = next(rule.shape for rule in experiment.cells[0].rules)
+    shape = experiment.shape
     tree = f"width {shape.width}, depth {shape.depth}, budget {shape.budget}"
     temperature = "" if len(experiment.cells) > 1 else f", T = {experiment.cells[0].temperature:g}"
     support = "" if arguments.experiment == "table5" else f", support {arguments.support or 'full'}"

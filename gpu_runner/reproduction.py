@@ -230,6 +230,7 @@ class Report:
             "title": self.experiment.title,
             "counted": "acceptance" if self.experiment.count == "accepted" else "tau",
             "arguments": self.arguments.document(),
+            "shape": vars(self.experiment.shape),
             "provenance": list(self.sources),
             "done": self.done,
             "total": self.total,

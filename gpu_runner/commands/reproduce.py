@@ -183,7 +183,8 @@ def _measure(arguments: Arguments, asked: Questions, folder: RunFolder, device: 
         models.target, models.draft, processing, arguments.length, arguments.plain, fault, arguments.backend
     )
     perform = Performer(setting, experiment, asked)
-    folder.started(provenance(models.target, models.draft, part=[folder.shard.index, folder.shard.count]))
+    part = [folder.shard.index, folder.shard.count]
+    folder.started(provenance(models.target, models.draft, part=part, shape=vars(experiment.shape)))
     first = next(iter(asked.values()))[0].turns
     cell = experiment.cells[-1]
     seconds = expected_seconds(warm_up(perform.setting_of(cell), cell.rules, first), todo, asked)

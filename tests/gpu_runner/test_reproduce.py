@@ -90,6 +90,7 @@ def test_table_2(place, whole, capsys):
     assert {a["question"] for a in rheo} == {80, 81}
     source = json.loads((out / "provenance.json").read_text())["runs"][0]
     assert {"time", "commit", "versions", "device", "command", "draft_rope_base"} <= source.keys()
+    assert source["shape"] == document["shape"] == {"width": 3, "depth": 2, "budget": 5}
     code = options.run(app, ["reproduce", "table2", "--out", str(out), "--report-only"])
     text = capsys.readouterr().out
     assert code == 0
@@ -206,6 +207,7 @@ def test_table_4(place, tmp_path, capsys):
     document = json.loads(out)
     assert document["counted"] == "acceptance"
     assert document["provenance"][0]["draft_rope_base"] == 10000
+    assert document["shape"] == document["provenance"][0]["shape"] == {"width": 3, "depth": 1, "budget": 3}
     methods = {entry["method"]: entry for entry in document["results"]}
     assert list(methods) == ["top-k", "rheo-rrsw m=1", "rheo m=1"]
     for entry in methods.values():
