@@ -23,6 +23,7 @@ METHODS = ("autoregressive", "chain", "top-k", "rheo")
 HEADINGS = ("decoder", "tau", "to assisted", "tokens/s", "to assisted", "drafting", "verification")
 NOTES = (
     "assisted: transformers' defaults (up to 20 drafted tokens, fewer where the draft is unsure); chain of D: always D",
+    "support: tokens that our methods sample a draft from; transformers' assistant samples from all of q",
     "tau: emitted / cycles, a cycle being one forward of the target; compared within questions, 95 % intervals",
     "tokens/s with the prefill; transformers prefills every turn's whole conversation; latencies: median of a cycle",
 )
@@ -121,7 +122,8 @@ def report(found: list[Compared], source: dict[str, Any]) -> None:
     shared.out.print(
         f"{source['target']}, {source['dtype']}, {source['device']}, {source['threads']} threads; draft "
         f"{source['draft']}\ntransformers {source['versions']['transformers']}; width {width}, depth {depth}, budget "
-        f"{budget}, T = {source['temperature']:g}, {found[0].answers} answers each",
+        f"{budget}, T = {source['temperature']:g}, support {source['support'] or 'full'}, "
+        f"{found[0].answers} answers each",
         highlight=False,
     )
     table = blank_table()

@@ -70,7 +70,7 @@ def command(
     """Audit a method on a real pair: every emitted token against the target's own law. 1: evidence of loss, 0: none.
 
     The rows come from plain forwards over the finished text; the evidence is valid at any time, so the run ends at the
-    alarm. A planted --fault must end in 1.
+    alarm. A planted --fault ends in 1 once there are tokens enough; 0 says no more than that none was seen.
     """
     options.need_torch()
     from gpu_runner.auditing import audited, records

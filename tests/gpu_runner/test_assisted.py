@@ -152,8 +152,9 @@ def test_the_command(tmp_path, capsys):
         "chain", "--draft", "skip:1", "--prompt", "a b", "--prompt", "c", "--save", str(tmp_path / "a.json")
     )
     assert code == 0
-    for word in ("transformers, alone", "transformers, assisted, chain of 4", "chain of 4", "tokens/s"):
+    for word in ("transformers, alone", "transformers, assisted, chain of 4", "chain of 4", "tokens/s", "support 128,"):
         assert word in said.out
+    assert "transformers' assistant samples from all of q" in said.out
     document = json.loads((tmp_path / "a.json").read_text())
     assert [each["method"] for each in document["results"]] == ["chain of 4", *(mode.label for mode in modes(4))]
     assert document["provenance"]["finished"] is True

@@ -12,6 +12,7 @@ import torch
 from gpu_runner.auditing import audited, audited_engine, text_records, tokens_for
 from gpu_runner.bench import Setting
 from gpu_runner.certification import tiny_pair
+from gpu_runner.commands.audit import command
 from gpu_runner.drafts.causal import CausalDraft
 from gpu_runner.drafts.eagle3 import EagleDraft
 from gpu_runner.draws import Seeded
@@ -247,3 +248,9 @@ def test_the_tokens_asked_for_are_those_of_a_known_bias():
     assert bar / gain < tokens_for(report) < 4 * bar / gain
     assert tokens_for(replace(report, biases=(replace(bias, excess=0.0),))) == math.inf
     assert tokens_for(replace(report, biases=(replace(bias, name="q / p"),))) == math.inf
+
+
+def test_the_help_promises_no_alarm_however_few_the_tokens():
+    said = " ".join(str(command.__doc__).split())
+    assert "must end in 1" not in said
+    assert "ends in 1 once there are tokens enough" in said
