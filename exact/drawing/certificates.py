@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-HEIGHT = 2.8  # inches, of one certificate
+WIDTH, HEIGHT = 10.0, 2.8  # inches, of one certificate
 
 
 class Certified(Protocol):
@@ -49,19 +50,26 @@ class Certified(Protocol):
 
 
 def draw_certificates(shown: Sequence[Certified]) -> Figure:
-    """A line for each certificate: its most probable draft tree, and the law where it is first wrong, with marks."""
+    """A panel for each certificate: its most probable draft tree, and the law where it is first wrong, with marks.
+
+    Panels run down the columns, of which there are as many as make the figure about as wide as it is high.
+    """
     from matplotlib.figure import Figure
 
+    columns = max(1, round(math.sqrt(len(shown) * HEIGHT / WIDTH)))
+    lines = math.ceil(len(shown) / columns)
     with style():
-        figure = Figure(figsize=(10, HEIGHT * len(shown)))
+        figure = Figure(figsize=(WIDTH * columns, HEIGHT * lines))
         figure.set_layout_engine("none")
-        height = 1 / len(shown)
-        for line, each in enumerate(shown):
-            bottom = 1 - height * (line + 1)
+        width, height = 1 / columns, 1 / lines
+        for place, each in enumerate(shown):
+            column, line = divmod(place, lines)
+            start, bottom = width * column, 1 - height * (line + 1)
             heading = f"{each.label} on {each.rows}: {each.certificate.verdict}"
-            figure.text(0.02, bottom + 0.9 * height, heading, weight="bold", size=10, parse_math=False)
-            left = figure.add_axes((0.02, bottom + 0.04 * height, 0.52, 0.8 * height))
-            right = figure.add_axes((0.62, bottom + 0.14 * height, 0.36, 0.7 * height))
+            top = bottom + 0.9 * height
+            figure.text(start + 0.02 * width, top, heading, weight="bold", size=10, parse_math=False)
+            left = figure.add_axes((start + 0.02 * width, bottom + 0.04 * height, 0.52 * width, 0.8 * height))
+            right = figure.add_axes((start + 0.62 * width, bottom + 0.14 * height, 0.36 * width, 0.7 * height))
             if each.trees:
                 best = max(each.trees, key=lambda found: found.probability)
                 share = f"most probable of {len(each.trees)}: P = {float(best.probability):.3g}"
