@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from exact.arithmetic import fraction
+from exact.asked_again import asked_again
 from exact.catalogue import methods
 from exact.certificate import Certificate
 from exact.classes import TreeClass, classes
@@ -78,16 +79,17 @@ class Study:
         cycles = check_count("cycles", cycles, 1)
         arithmetic = self.given.p(prefix).dtype
         known = self.classes(rule, prefix, shape) if isinstance(rule, TreeMethod) else None
-        emitted, found, text, compared = _run(rule, self.exact, prefix, shape, length, cycles, known)
-        lossless = compared.wrong is None
-        if lossless:
-            check_every_cycle(rule, self.exact, prefix, shape, found, emitted)
         bound = None
-        if arithmetic.kind != "O":
-            emitted, found, text, rounded = _run(rule, self.given, prefix, shape, length, cycles, None)
-            bound = 64 * length * len(self.given.p(prefix)) * Fraction(float(np.finfo(arithmetic).eps))
-            lossless = lossless and rounded.total_variation <= bound
-            compared = rounded if compared.wrong is None else Comparison(rounded.total_variation, compared.wrong)
+        with asked_again(rule) as asked:
+            emitted, found, text, compared = _run(asked, self.exact, prefix, shape, length, cycles, known)
+            lossless = compared.wrong is None
+            if lossless:
+                check_every_cycle(asked, self.exact, prefix, shape, found, emitted)
+            if arithmetic.kind != "O":
+                emitted, found, text, rounded = _run(asked, self.given, prefix, shape, length, cycles, None)
+                bound = 64 * length * len(self.given.p(prefix)) * Fraction(float(np.finfo(arithmetic).eps))
+                lossless = lossless and rounded.total_variation <= bound
+                compared = rounded if compared.wrong is None else Comparison(rounded.total_variation, compared.wrong)
         verdict = self._every_target(rule, prefix, shape, length, compared, lossless) if second else NOT_ASKED
         lemmas = self.drafting(rule, prefix, shape).lemmas if second and isinstance(rule, TreeMethod) else {}
         by_depth = acceptance_by_depth(emitted, shape.depth)

@@ -235,6 +235,16 @@ class Recall:
         self._every = 1
         self._count = 0
 
+    @property
+    def made(self) -> int:
+        """How many runs there were to remember."""
+        return self._count
+
+    @property
+    def asked(self) -> int:
+        """How many are remembered, which `ask` makes again."""
+        return len(self._runs)
+
     def keep(self, walk: Walk, run: Callable[[], Any], result: Any) -> None:
         """Remember a run, or not, so that those remembered stay evenly spaced."""
         if not (self.always or self.touched):

@@ -37,7 +37,7 @@ class MadeBefore:
 def bound_before(originals: Mapping[int, str], patches: Sequence[Patch]) -> list[Patch]:
     """What modules hold from before: functions and generators are refused where they are used, classes replaced."""
     classes = {id(vars(each.owner).get(each.name)): each.value for each in patches if each.name in _CLASS_NAMES}
-    kinds = set(_kinds())
+    kinds = set(generator_kinds())
     found = []
     modules: dict[str, Any] = dict(sys.modules)
     for module_name, module in modules.items():
@@ -97,7 +97,7 @@ def refuse_made_before(function: Any, args: Any, kwargs: Mapping[str, Any], orig
         inner = inner.func
     seen |= {f"argument {i + 1}": value for i, value in enumerate(args)}
     seen |= {f"argument `{name}`": value for name, value in kwargs.items()}
-    seen |= _held(inner)
+    seen |= held(inner)
     for place, value in list(seen.items()):
         if isinstance(value, list | tuple):
             seen |= {f"{place}[{i}]": item for i, item in enumerate(value)}
@@ -112,7 +112,7 @@ def refuse_made_before(function: Any, args: Any, kwargs: Mapping[str, Any], orig
             raise Unsupported(made, f"{place}, made before the call", "one made during the call", line=_where(inner))
 
 
-def _held(function: Any) -> dict[str, Any]:
+def held(function: Any) -> dict[str, Any]:
     """What a function holds: globals that it reads, closure, defaults, and the object it is a method of."""
     owner = getattr(function, "__self__", None)
     held = {} if owner is None else {"the object of the method": owner}
@@ -127,14 +127,15 @@ def _held(function: Any) -> dict[str, Any]:
     return held | {f"default `{name}`": value for name, value in (function.__kwdefaults__ or {}).items()}
 
 
-def _kinds() -> tuple[type, ...]:
+def generator_kinds() -> tuple[type, ...]:
+    """The classes of generators, torch's where it is imported."""
     torch = sys.modules.get("torch")
     return _KINDS if torch is None else (*_KINDS, torch._C.Generator)
 
 
 def _made_before(value: Any) -> str | None:
     """The name of a generator, or of a method bound to one; None for anything else."""
-    kinds = _kinds()
+    kinds = generator_kinds()
     bound = isinstance(value, types.BuiltinMethodType | types.MethodType)
     if bound or type(value).__name__ == "cython_function_or_method":
         owner = getattr(value, "__self__", None)

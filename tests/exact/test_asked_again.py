@@ -1,14 +1,67 @@
 """What a rule or a function carries from one call to the next, or draws outside its chooser, is no exact verdict."""
 
+import os
+import random
 from fractions import Fraction
 
 import pytest
 
+from exact import certify
 from exact.cli import app
 from exact.commands import options
 from exact.outcomes import ASKED_AGAIN, NotReproducible, Recall, law, outcomes, recalled
+from rheo_core import TreeMethod, TreeShape
 
 pytestmark = pytest.mark.exact
+
+RULES = """
+import itertools
+import random
+import secrets
+from random import random as bound
+
+import numpy as np
+import torch
+
+rng = np.random.default_rng(3)
+old = random.Random(3)
+calls = itertools.count()
+
+
+def rule(draw):
+    def verify(p, tail, candidates, sampled, lead, chooser, at):
+        x = chooser.index(p)
+        if draw() < 0.05:
+            x = 0
+        return x, (candidates.index(x) if x in candidates else -1)
+
+    return verify
+
+
+def node(p, tail, candidates, sampled, lead, chooser, at):
+    x = chooser.index(p)
+    if rng.random() < 0.05:
+        x = 0
+    return x, (candidates.index(x) if x in candidates else -1)
+
+
+@method
+def cycle(target, draft, prefix, shape, chooser):
+    x = chooser.index(target(prefix))
+    return [0 if random.random() < 0.05 else x]
+
+
+python = rule(lambda: random.random())
+early = rule(bound)
+numpy = rule(lambda: np.random.rand())
+torches = rule(lambda: torch.rand(1).item())
+fresh = rule(lambda: np.random.default_rng().random())
+unseeded = rule(lambda: random.Random().random())
+system = rule(lambda: secrets.randbelow(100) / 100)
+hidden = rule(lambda: old.random())
+late = rule(lambda: next(calls) < 200)
+steady = rule(lambda: random.Random(5).random())
+""".replace("import torch\n", "import torch\n\nfrom rheo_core import method\n")
 
 BEGIN = "import itertools\nimport torch\n\ntarget = [0.5, 0.5]\ncalls = itertools.count()\n\n\n"
 
@@ -90,3 +143,54 @@ def test_nothing_is_remembered_where_nobody_asks():
     changing = iter([0, 0])
     with pytest.raises(NotReproducible, match="one run gave 2 and, asked again with the same coins, 1"):
         recall.ask()
+
+
+def ask_rule(tmp_path, capsys, name):
+    """The exit code and the output of `certify` on a rule of the file above."""
+    path, rows = tmp_path / "own.py", tmp_path / "rows.json"
+    path.write_text(RULES, encoding="utf-8")
+    rows.write_text('{"contexts": {"*": {"target": ["1/2", "1/2"], "draft": ["3/10", "7/10"]}}}', encoding="utf-8")
+    shape = ["--width", "2", "--depth", "1", "--budget", "2"]
+    return options.run(app, ["certify", f"{path}:{name}", "--rows", str(rows), *shape]), capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("python", "a draw from random"),
+        ("early", "a draw from random"),
+        ("cycle", "a draw from random"),
+        ("numpy", "a draw from numpy.random"),
+        ("torches", "a draw from torch"),
+        ("node", "a draw from global `rng`"),
+        ("fresh", "a draw from the system's entropy"),
+        ("unseeded", "a draw from the system's entropy"),
+        ("system", "a draw from the system's entropy"),
+        ("hidden", "another answer to the same coins"),
+        ("late", "another answer to the same coins"),
+    ],
+)
+def test_a_rule_that_draws_outside_its_chooser_is_refused_by_name(tmp_path, capsys, name, said):
+    code, shown = ask_rule(tmp_path, capsys, name)
+    assert code == 2, shown
+    assert said in shown.err
+    assert shown.err.count("\n") == 1
+
+
+def test_a_rule_that_is_a_function_of_its_coins_gets_its_verdict(tmp_path, capsys):
+    assert ask_rule(tmp_path, capsys, "steady")[0] == 0
+
+
+def test_models_may_move_a_generator_and_no_patch_stays():
+    def target(prefix):
+        random.seed(len(prefix))
+        return [Fraction(1, 2), Fraction(1, 2)] if random.random() < 2 else []
+
+    def verify(p, tail, candidates, sampled, lead, chooser, at):
+        x = chooser.index(p)
+        return x, (candidates.index(x) if x in candidates else -1)
+
+    before = os.urandom, random.Random.seed, vars(random)["_urandom"]
+    rule = TreeMethod("own", None, lead=1, verify=verify)
+    assert certify(rule, target, lambda prefix: [Fraction(3, 10), Fraction(7, 10)], TreeShape(2, 1, 2)).lossless
+    assert (os.urandom, random.Random.seed, vars(random)["_urandom"]) == before
