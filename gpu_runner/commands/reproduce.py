@@ -189,12 +189,22 @@ def _measure(arguments: Arguments, asked: Questions, folder: RunFolder, device: 
     cell = experiment.cells[-1]
     seconds = expected_seconds(warm_up(perform.setting_of(cell), cell.rules, first), todo, asked)
     if not quiet:
-        size = f"{len(todo)} texts of up to {arguments.length} tokens a turn"
+        size = to_do(len(todo), arguments.length)
         shared.err.print(f"{size}: about {seconds / 60:.0f} min if none ends early", highlight=False)
     with Course(len(mine), len(mine) - len(todo), quiet) as course:
         for task in todo:
             folder.append(perform(task))
             course.advance(f"{task.question_set} {task.question}, {task.what}")
+
+
+def to_do(texts: int, length: int) -> str:
+    """What is to be done, in words.
+
+    >>> to_do(1, 8), to_do(2, 1)
+    ('1 text of up to 8 tokens a turn', '2 texts of up to 1 token a turn')
+    """
+    text, token = ("" if count == 1 else "s" for count in (texts, length))
+    return f"{texts} text{text} of up to {length} token{token} a turn"
 
 
 def _wait(folder: RunFolder, total: int) -> None:
