@@ -10,6 +10,7 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction as F
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -216,3 +217,39 @@ def test_a_cluster_that_does_not_answer_is_one_line(monkeypatch, address):
     with pytest.raises(InvalidInput, match="expected tcp://host:port of a Dask scheduler"):
         options.opened(None, address).__enter__()
     assert time.monotonic() - start < 10
+
+
+ORPHANS = """
+import os
+import time
+from exact.executors import processes
+
+if __name__ == "__main__":
+    with processes(2) as pool:
+        print(*{pool.submit(os.getpid).result() for _ in range(2)}, flush=True)
+        time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks for processes in /proc")
+def test_workers_end_when_their_parent_is_killed(tmp_path):
+    path = tmp_path / "orphans.py"
+    path.write_text(ORPHANS, encoding="utf-8")
+    with subprocess.Popen([sys.executable, path], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        workers = [int(each) for each in parent.stdout.readline().split()]
+        assert workers
+        assert all(_runs(each) for each in workers)
+        parent.kill()
+    end = time.monotonic() + 20
+    while any(map(_runs, workers)) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not any(map(_runs, workers))
+
+
+def _runs(pid):
+    """Whether a process is there and no zombie, which nobody may reap in a container."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
