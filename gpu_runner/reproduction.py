@@ -92,6 +92,19 @@ class Arguments:
         if document.keys() != names:
             odd = sorted(document.keys() ^ names)[0]
             raise InvalidInput("arguments", odd, f"the fields {', '.join(sorted(names))}")
+        for name in ("threads", "width", "depth", "budget", "support", "length", "seeds", "seed"):
+            if type(document[name]) is not int:
+                raise InvalidInput(name, document[name], "an int, as results are kept with")
+        for name in ("experiment", "target", "draft", "dtype", "device", "on", "digest"):
+            if not isinstance(document[name], str):
+                raise InvalidInput(name, document[name], "a string, as results are kept with")
+        if type(document["temperature"]) not in (int, float):
+            raise InvalidInput("temperature", document["temperature"], "a number, as results are kept with")
+        asked = document["asked"]
+        if not isinstance(asked, dict) or not asked or not all(isinstance(ids, list) and ids for ids in asked.values()):
+            raise InvalidInput("asked", asked, "for each question set the ids of some questions")
+        if strange := [each for ids in asked.values() for each in ids if type(each) not in (int, str)]:
+            raise InvalidInput("asked", strange[0], "an id, which is an int or a string")
         return cls(**document)
 
     @property
@@ -243,6 +256,8 @@ class Report:
 def read_report(folder: Path, name: str) -> Report:
     """The figures of what a folder holds of the experiment `name`, finished or not."""
     held = read(folder)
+    if not held.sources:
+        raise InvalidInput(str(folder / "provenance.json"), "no runs", "one object for each start")
     arguments = Arguments.of(held.arguments)
     if arguments.experiment != name:
         raise InvalidInput("experiment", name, f"{arguments.experiment}, whose results are in {folder}")

@@ -198,6 +198,11 @@ def _document(path: Path) -> Line:
         raise InvalidInput(str(path), "a file that cannot be read", f"the provenance of a run ({error})") from None
     if not isinstance(found, dict) or not {"arguments", "runs"} <= found.keys():
         raise InvalidInput(str(path), "a document without arguments and runs", "the provenance of a run")
+    runs = found["runs"]
+    if not isinstance(found["arguments"], dict) or not isinstance(runs, list):
+        raise InvalidInput(str(path), "arguments or runs of another kind", "an object, and a list")
+    if not all(isinstance(run, dict) for run in runs):
+        raise InvalidInput(str(path), "a run that is no object", "one object for each start")
     return found
 
 

@@ -178,3 +178,22 @@ def test_a_planted_fault_leaves_nothing_expected():
     assert task == Task("", "gsm8k", 1, 0, BASELINE)
     with pytest.raises(InvalidInput, match="here:1: got expected"):
         records_of(faulty, [OWN], ["here:1"])
+
+
+KEPT: list[tuple[str, object]] = [("length", "x"), ("seeds", None), ("seed", True), ("temperature", "hot")]
+KEPT += [("experiment", [1]), ("asked", []), ("asked", {}), ("asked", {"gsm8k": []}), ("asked", {"gsm8k": [[1]]})]
+
+
+@pytest.mark.parametrize(("name", "value"), KEPT, ids=str)
+def test_edited_arguments_are_refused(name, value):
+    assert Arguments.of(ARGUMENTS.document()) == ARGUMENTS
+    with pytest.raises(InvalidInput, match=f"{name}: got"):
+        Arguments.of({**ARGUMENTS.document(), name: value})
+
+
+@pytest.mark.parametrize("edit", [{"runs": []}, {"runs": 3}, {"runs": [1]}, {"arguments": 3}], ids=json.dumps)
+def test_an_edited_provenance_is_refused(tmp_path, edit):
+    document = {"arguments": ARGUMENTS.document(), "runs": [{}], **edit}
+    (tmp_path / "provenance.json").write_text(json.dumps(document))
+    with pytest.raises(InvalidInput, match=r"provenance\.json: got"):
+        read_report(tmp_path, "table2")
