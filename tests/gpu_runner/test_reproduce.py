@@ -13,7 +13,6 @@ import torch
 from exact.commands import options
 from gpu_runner import reproduction
 from gpu_runner.cli import app
-from gpu_runner.commands.progress import Course
 from gpu_runner.commands.reproduce import part_of
 from gpu_runner.paper import LLAMA
 from gpu_runner.run_folder import Shard
@@ -240,15 +239,6 @@ def test_table_5_and_the_figures(place, tmp_path, capsys):
     assert code == 0
     results = json.loads(out)["results"]
     assert [entry["cell"] for entry in results[::3]] == [f"T = {t:g}" for t in (0, 0.2, 0.4, 0.6, 0.8, 1)]
-
-
-def test_progress_in_a_log(capsys, monkeypatch):
-    clock = iter([0.0, 30.0, 60.0, 60.0])
-    monkeypatch.setattr("time.monotonic", lambda: next(clock))
-    course = Course(5, 2)
-    course.advance("one question")
-    course.advance("another")
-    assert capsys.readouterr().err == "4/5 done, about 0 min left\n"
 
 
 def test_a_planted_fault_is_told(place, tmp_path, capsys):
