@@ -216,7 +216,7 @@ def _exact_weights(weights: ArrayLike, asked: tuple[Any, ...]) -> list[Any]:
 
 
 _STATE = "it keeps something between calls, or draws unseen"
-ASKED_AGAIN = 2_000
+ASKED_AGAIN = 400
 """Runs that are made once more: all of so many, an even sample of more."""
 
 
