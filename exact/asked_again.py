@@ -25,6 +25,7 @@ from exact.interception.made_before import generator_kinds, held
 from exact.interception.patches import Patch, applied, importing
 from exact.nodewise import NodeMethod
 from exact.outcomes import NotReproducible, Recall, recalled
+from exact.steadiness import comes_from
 from rheo_core import FunctionMethod, InvalidInput, Method, TreeMethod
 from rheo_core.registry import Claim
 
@@ -44,7 +45,7 @@ def asked_again(rule: Method) -> Iterator[Method]:
     Raises `InvalidInput` where a run differs, or where it drew from a generator that is not its chooser.
     """
     parts = _parts(rule)
-    if all(map(_ours, parts.values())):
+    if all(comes_from(part, OURS) for part in parts.values()):
         yield rule
         return
     generators = {place: each for part in parts.values() for place, each in _generators(part).items()}
@@ -104,12 +105,6 @@ class _Cycle:
 
 def _with_parts(rule: Any, parts: dict[str, Any]) -> Method:
     return _Cycle(rule.name, rule.claim, **parts) if "cycle" in parts else replace(rule, **parts)
-
-
-def _ours(part: Any) -> bool:
-    while isinstance(part, partial):
-        part = part.func
-    return str(getattr(part, "__module__", "")).startswith(OURS)
 
 
 def _watched(name: str, generators: dict[str, Any], recall: Recall, part: Callable[..., Any]) -> Callable[..., Any]:

@@ -65,10 +65,10 @@ def check_every_cycle(
     Only for rules that are handed addresses, and not for those of this project.
     """
     for cycle in CYCLES:
-        if isinstance(rule, TreeMethod) and known is not None and not _ours(rule.verify):
+        if isinstance(rule, TreeMethod) and known is not None and not comes_from(rule.verify, OURS):
             laws = NodeLaws(rule.drafter(pair, shape), partial(_in_cycle, rule.verify, cycle))
             law = emitted_law(known, laws, prefix)
-        elif isinstance(rule, NodeMethod) and not (_ours(rule.verify) and _ours(rule.draft)):
+        elif isinstance(rule, NodeMethod) and not all(comes_from(part, OURS) for part in (rule.verify, rule.draft)):
             law = nodewise_law(_renumbered(rule, cycle), pair, prefix, shape)
         else:
             return
@@ -104,8 +104,8 @@ def _renumbered(rule: NodeMethod, cycle: int) -> NodeMethod:
     return replace(rule, draft=draft, verify=verify)
 
 
-def _ours(part: Any) -> bool:
-    """Whether a function, or what a partial is made of, is this project's own."""
+def comes_from(part: Any, packages: tuple[str, ...]) -> bool:
+    """Whether a function, or what a partial is made of, is defined in one of `packages` (names ending in a dot)."""
     while isinstance(part, partial):
         part = part.func
-    return str(getattr(part, "__module__", "")).startswith(OURS)
+    return str(getattr(part, "__module__", "")).startswith(packages)

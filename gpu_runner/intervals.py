@@ -27,12 +27,8 @@ class Interval:
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """Mean and Student's interval of `values`."""
-    mean = statistics.fmean(values)
-    if len(values) < 2:
-        return Interval(mean, math.nan, math.nan)
-    half = stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
-    return Interval(mean, mean - float(half), mean + float(half))
+    """Mean and Student's interval of `values`, of which there are some."""
+    return _added([values])
 
 
 def stratified(groups: Sequence[Sequence[float]]) -> Interval | None:
@@ -44,8 +40,10 @@ def stratified(groups: Sequence[Sequence[float]]) -> Interval | None:
     >>> found.mean, round(found.low, 3), round(found.high, 3)
     (3.5, -2.853, 9.853)
     """
-    if not all(groups):
-        return None
+    return _added(groups) if all(groups) else None
+
+
+def _added(groups: Sequence[Sequence[float]]) -> Interval:
     mean = statistics.fmean(statistics.fmean(group) for group in groups)
     if min(len(group) for group in groups) < 2:
         return Interval(mean, math.nan, math.nan)

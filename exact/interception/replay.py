@@ -79,7 +79,6 @@ class Interception:
         session = Session(self.coins)
         session.walk.most = None if self.limit is None else DRAWS
         patches = _patches(session, function, args, kwargs)
-        covered: Any = ZERO
 
         loaded = "torch" in sys.modules
 
@@ -108,8 +107,7 @@ class Interception:
         for count, (result, weight) in enumerate(session.walk.runs(run)):
             recall.keep(session.walk, run, result)
             if self.limit is not None and count == self.limit:
-                raise TooManyOutcomes(self.limit, fraction(covered))
-            covered += weight
+                raise TooManyOutcomes(self.limit, fraction(session.walk.behind()))
             yield result, weight
         recall.ask()
 
