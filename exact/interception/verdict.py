@@ -18,6 +18,7 @@ from exact.interception.replay import Interception, frozen
 from exact.interception.rounding import FLOAT_TYPES
 from exact.interception.session import Coins
 from exact.interception.widening import Seen, default_eps, float64_throughout, widened, widened_function
+from exact.outcomes import ASKED_AGAIN
 from rheo_core import InvalidInput
 from rheo_core.laws import check_law
 
@@ -56,7 +57,8 @@ class FunctionCertificate:
         """What the verdict is about."""
         coins = "ideal coins" if self.coins == "ideal" else "coins on the grid of their float type"
         how = "exact" if not self.total_variation else "exact law of the floats as they are"
-        return f"these inputs; {coins}; no state between calls (replayed); {how}"
+        again = "replayed" if self.outcomes <= ASKED_AGAIN else "an even sample of the runs replayed"
+        return f"these inputs; {coins}; no state between calls ({again}); {how}"
 
     def __str__(self) -> str:
         lines = [f"{self.verdict}: TV {float(self.total_variation):.3g} over {self.outcomes} outcomes"]

@@ -106,6 +106,10 @@ def test_the_scope_says_that_it_was_replayed(tmp_path, capsys):
     code, shown = ask_torch(tmp_path, capsys, "    return torch.multinomial(torch.tensor(target), 1).item()\n")
     assert code == 0
     assert "no state between calls (replayed)" in shown.out
+    many = "    return sum(torch.multinomial(torch.tensor(target), 9, replacement=True).tolist()) % 2\n"
+    code, shown = ask_torch(tmp_path, capsys, many)
+    assert code == 0
+    assert "no state between calls (an even sample of the runs replayed)" in shown.out
 
 
 def test_a_function_without_end_is_told_its_bound_and_not_a_limit_of_digits(tmp_path, capsys):
