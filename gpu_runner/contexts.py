@@ -10,7 +10,7 @@ as much as one.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
@@ -21,7 +21,7 @@ from gpu_runner.chat import Message, end_ids, prompt_ids, text_of
 from gpu_runner.drafting import Drafted, growth
 from gpu_runner.draws import Draws, Seeded, derived
 from gpu_runner.engine import Engine, Scored, Session, tree_mask, until
-from gpu_runner.expected import ACCEPTANCE, by_depth, reach
+from gpu_runner.expected import ACCEPTANCE, by_depth, reach, tokens_given
 from gpu_runner.models import on_device
 from gpu_runner.processing import Processing
 from gpu_runner.prompts import Question
@@ -57,15 +57,6 @@ class SharedAnswer:
     def document(self) -> dict[str, Any]:
         """JSON-ready."""
         return asdict(self)
-
-    @classmethod
-    def from_document(cls, document: Any) -> SharedAnswer:
-        """An answer read back from its document."""
-        names = {each.name for each in fields(cls)}
-        if not isinstance(document, dict) or document.keys() != names:
-            odd = sorted(document.keys() ^ names)[0] if isinstance(document, dict) else document
-            raise InvalidInput("answer on shared contexts", odd, f"the fields {', '.join(sorted(names))}")
-        return cls(**document)
 
 
 def same_contexts(setting: Setting, rules: Sequence[Rule], number: int, question: Question, seed: int) -> SharedAnswer:
@@ -195,8 +186,7 @@ class Contexts:
             tree, target, tail = self._laws(look, engine)
             reached = reach(tree, target, tail, engine.parts.verify, end)
             deep = by_depth(tree, reached, engine.shape.depth)
-            ended = sum(p for node, p in reached.items() if int(tree.token[node]) in end)
-            found.expected[label].append(1 + sum(deep) - ended)
+            found.expected[label].append(tokens_given(tree, reached, end))
             found.accepted[label].append(deep[0])
             found.by_depth[label] = [a + b for a, b in zip(found.by_depth[label], deep, strict=True)]
             if label in found.coverage:
@@ -211,12 +201,8 @@ class Contexts:
         emitted, path = descend(tree, target, tail, engine.parts.verify, engine.lead, draws, session.cycles)
         own = look.rows[_trees(engine)]
         kept = on_device([0, *(own[node] for node in path)], self.setting.target.device)
-        session.cache.keep(len(session.tokens) - 1, kept)
-        features = look.scored.features
-        session.features = features[kept] if self.setting.draft.features else features
         tokens = until(emitted, end)
-        session.tokens += tokens
-        session.cycles += 1
+        engine.advance(session, kept, look.scored, tokens)
         return tokens
 
     def _grown(self, session: Session, root: Tensor, draws: Draws) -> dict[Trees, Drafted]:

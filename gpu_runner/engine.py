@@ -255,11 +255,15 @@ class Engine:
         law, tail = self.laws(drafted, scored)
         tokens, path = descend(drafted.tree, law, tail, self.parts.verify, self.lead, draws, session.cycles)
         rows = on_device(self.parts.kept(path), self.target.device)
+        self.advance(session, rows, scored, tokens)
+        return tokens, path
+
+    def advance(self, session: Session, rows: Tensor, scored: Scored, tokens: Sequence[int]) -> None:
+        """Append emitted tokens; of the forward's states, `rows` [1 + accepted] stay, the text's last token first."""
         session.cache.keep(len(session.tokens) - 1, rows)
         session.features = scored.features[rows] if self.draft.features else scored.features
         session.tokens += tokens
         session.cycles += 1
-        return tokens, path
 
     def laws(self, drafted: Drafted, scored: Scored) -> tuple[Callable[[int], Tensor], Callable[[int], Tensor]]:
         """The target law and q~ below a node, as functions of the node."""

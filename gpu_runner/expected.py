@@ -7,7 +7,7 @@ for measuring acceptance only: it conditions on the tree, so it says nothing abo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -69,7 +69,11 @@ def expected_tokens(
 
     Nothing counts after one of the `end` ids: neither what was drafted below it nor the target's own token.
     """
-    reached = reach(tree, target, tail, verify, end)
+    return tokens_given(tree, reach(tree, target, tail, verify, end), end)
+
+
+def tokens_given(tree: Tree, reached: Mapping[int, float], end: Collection[int] = ()) -> float:
+    """The same from the probabilities that `reach` gives."""
     return 1 + sum(p for node, p in reached.items() if int(tree.token[node]) not in end)
 
 

@@ -187,5 +187,5 @@ def walk_of(line: Line, place: str, task: Task, cell: Cell) -> Walk:
             parts["expected"].refuse(name, f"a mean of at most 1 + the sum of by_depth, {1 + sum(reached):g}")
     for name in sampling:
         parts["coverage"].reals(name, 0, 1, count)
-    shared = SharedAnswer.from_document(line["contexts"])
+    shared = SharedAnswer(**line["contexts"])
     return Walk(task.cell, task.question_set, task.question, task.seed, shared)

@@ -1,5 +1,6 @@
 """Rules on the same contexts: exact means, the text's exact law, and nothing carried from one rule to another."""
 
+import json
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -200,7 +201,7 @@ def test_a_question_of_two_turns(words):
     found = [same_contexts(words, rules, number, ("a b", "c d"), 4) for number in range(6)]
     labels = [rule.label for rule in rules[1:]]
     for each in found:
-        assert SharedAnswer.from_document(each.document()) == each
+        assert SharedAnswer(**json.loads(json.dumps(each.document()))) == each
         count = len(each.advanced)
         assert [len(each.expected[label]) for label in labels] == [count] * 3
         assert list(each.coverage) == labels[1:]
@@ -246,7 +247,3 @@ def test_refusals(words):
         Contexts(replace(words, fault=lambda parts: parts), rules_of("rheo"))
     with pytest.raises(InvalidInput, match="method: got rheo m=1, expected a label of its own"):
         Contexts(words, rules_of("rheo", "rheo:1"))
-    with pytest.raises(InvalidInput, match="answer on shared contexts: got tokens"):
-        SharedAnswer.from_document(
-            {"expected": {}, "accepted": {}, "coverage": {}, "by_depth": {}, "advanced": [], "emitted": []}
-        )
