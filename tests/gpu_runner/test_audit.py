@@ -82,6 +82,18 @@ def test_rows_are_those_of_plain_forwards(kind, tmp_path):
             text.append(token)
 
 
+def test_rows_are_those_of_the_processed_law():
+    """Temperature and top-k shape the target's row; the draft's has the temperature alone."""
+    target = tiny_model(vocabulary=13)
+    draft = CausalDraft.skipping(target, [1])
+    ((p, q),) = Witness(target, draft, Processing(0.5, top_k=3), PROMPT, 64).rows([5])
+    law, own = softmax_of(target, PROMPT) ** 2, draft_law(draft, target, PROMPT) ** 2
+    law[np.argsort(-law)[3:]] = 0
+    assert q is not None
+    assert np.allclose(p.probs, law / law.sum(), rtol=0, atol=1e-12)
+    assert np.allclose(q.probs, own / own.sum(), rtol=0, atol=1e-12)
+
+
 def test_a_row_does_not_depend_on_its_token():
     target = tiny_model(vocabulary=13)
     draft = CausalDraft.skipping(target, [1])
