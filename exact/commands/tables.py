@@ -30,8 +30,6 @@ def blank_table(title: str | None = None) -> Table:
 def show(table: Table, *wraps: str) -> None:
     """Print a table with every cell whole; the columns `wraps` give way between words where room is short."""
     flexible = [column for column in table.columns if column.header in wraps]
-    for column in table.columns:
-        column.no_wrap = column.header not in wraps
     unbounded = options.out.options.update(width=UNBOUNDED)
     rest = Measurement.get(options.out, unbounded, table).maximum
     ranges = [_range(column) for column in flexible]
