@@ -134,13 +134,17 @@ def fraction(value: Any) -> Fraction:
 
 def exact_row(values: Iterable[Any]) -> Row:
     """A row of fast rationals, each the exact value of its entry."""
-    numbers = [exact(value) for value in values]
-    row = np.empty(len(numbers), dtype=object)
-    row[:] = numbers
-    return row
+    return _row([exact(value) for value in values])
 
 
 def exact_law(values: Iterable[Any]) -> Row:
     """A row over its exact sum: what a float row means as a law."""
-    row = exact_row(values)
-    return exact_row(row / sum(row.tolist()))
+    numbers = [exact(value) for value in values]
+    mass = sum(numbers)
+    return _row([number / mass for number in numbers])
+
+
+def _row(numbers: list[Any]) -> Row:
+    row = np.empty(len(numbers), dtype=object)
+    row[:] = numbers
+    return row

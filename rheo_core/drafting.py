@@ -85,9 +85,10 @@ class Growth:
         self.prefix = prefix
         self.shape = shape
         self.nodes = Nodes()
+        self._dtype = drafter.pair.p(prefix).dtype
         self._open: list[tuple[Any, int, int, int, int, int]] = []  # -score, depth, parent, slot, kind, draft id
         self._expanded = [0] * shape.depth
-        self._waiting: tuple[int, Any] | None = None  # parent and path score of a sampled slot without its token
+        self._waiting: tuple[int, Any, Pool] | None = None  # parent, path score, pool of a sampled slot without token
         self._expand(ROOT)
 
     def advance(self) -> Row | None:
@@ -97,8 +98,9 @@ class Growth:
         while self._open and not self._full():
             score, _, parent, slot, kind, draft_id = heappop(self._open)
             if kind == SAMPLED:
-                self._waiting = (parent, -score)
-                return self._pool(parent).tail
+                pool = self._pool(parent)
+                self._waiting = (parent, -score, pool)
+                return pool.tail
             self._admit(parent, slot, kind, draft_id, -score)
         return None
 
@@ -109,9 +111,8 @@ class Growth:
 
     def settle(self, token: int) -> None:
         """Give the waiting sampled slot its draft id."""
-        parent, score = self._wait()
+        parent, score, pool = self._wait()
         self._waiting = None
-        pool = self._pool(parent)
         self._admit(parent, pool.m, SAMPLED, token, score)
         if not self._full():
             for slot, kind, draft_id, fill in pool.slots(token)[pool.m + 1 :]:
@@ -122,18 +123,18 @@ class Growth:
         twin = object.__new__(Growth)
         vars(twin).update(vars(self))
         twin.nodes = self.nodes.copy()
-        twin._open = list(self._open)
-        twin._expanded = list(self._expanded)
+        twin._open = self._open[:]
+        twin._expanded = self._expanded[:]
         return twin
 
     def tree(self) -> Tree:
         """The nodes admitted so far, in the order of admission, which is their rank."""
-        return self.nodes.tree(self.drafter.pair.p(self.prefix).dtype)
+        return self.nodes.tree(self._dtype)
 
     def _full(self) -> bool:
         return len(self.nodes.token) == self.shape.budget
 
-    def _wait(self) -> tuple[int, Any]:
+    def _wait(self) -> tuple[int, Any, Pool]:
         if self._waiting is None:
             raise InvalidInput("settle", "no draw waiting", "advance() to have returned a tail law")
         return self._waiting

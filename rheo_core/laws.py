@@ -197,9 +197,12 @@ def _arithmetic(values: RowLike, name: str) -> Row:
 
 
 def _rationals(row: Row, name: str) -> Row:
-    exact = np.empty(len(row), dtype=object)
-    for token, entry in enumerate(row.tolist()):
-        if isinstance(entry, bool) or not isinstance(entry, Rational):
+    entries = row.tolist()
+    kinds = set(map(type, entries))  # one or two: asked of the types, not of each entry
+    strange = {kind for kind in kinds if issubclass(kind, bool) or not issubclass(kind, Rational)}
+    for token, entry in enumerate(entries):
+        if type(entry) in strange:
             raise InvalidInput(f"{name}[{token}]", entry, "an int or a rational: object rows hold nothing else")
-        exact[token] = Fraction(int(entry)) if isinstance(entry, Integral) else entry
-    return exact
+    if any(issubclass(kind, Integral) for kind in kinds):
+        row[:] = [Fraction(int(entry)) if isinstance(entry, Integral) else entry for entry in entries]
+    return row

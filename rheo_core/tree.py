@@ -109,7 +109,6 @@ class Nodes:
         self.kind: list[int] = []
         self.score: list[Any] = []
         self._prefixes: list[tuple[int, ...]] = []
-        self._paths: list[SlotPath] = []
 
     def __len__(self) -> int:
         return len(self.token)
@@ -124,7 +123,6 @@ class Nodes:
         root = parent == ROOT
         self.depth.append(1 if root else self.depth[parent] + 1)
         self._prefixes.append((token,) if root else (*self._prefixes[parent], token))
-        self._paths.append((slot,) if root else (*self._paths[parent], slot))
         return len(self.token) - 1
 
     def depth_of(self, node: int) -> int:
@@ -137,12 +135,14 @@ class Nodes:
 
     def path(self, node: int) -> SlotPath:
         """Slots from the root to `node`; () for the root."""
-        return () if node == ROOT else self._paths[node]
+        return () if node == ROOT else (*self.path(self.parent[node]), self.slot[node])
 
     def copy(self) -> Nodes:
         """An independent copy."""
         twin = object.__new__(Nodes)
-        vars(twin).update({name: values.copy() for name, values in vars(self).items()})
+        twin.token, twin.parent, twin.depth = self.token[:], self.parent[:], self.depth[:]
+        twin.slot, twin.kind, twin.score = self.slot[:], self.kind[:], self.score[:]
+        twin._prefixes = self._prefixes[:]
         return twin
 
     def tree(self, dtype: np.dtype[Any], order: Sequence[int] | None = None) -> Tree:
