@@ -36,7 +36,10 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 BATCH_SECONDS = 0.5
-"""A batch is made twice as large until it takes this long, and half as large when it takes four times as long."""
+"""What a batch is to take: the next ones are made larger until they do, and smaller when one takes four times that."""
+
+GROWTH = 8
+"""A batch is at most so many times as large as the last: jobs may differ."""
 
 CONNECT_SECONDS = 5
 ADDRESS = re.compile(r"((tcp|tls)://)?(\[[0-9a-fA-F:.]+\]|[^\s/:\[\]]+):[0-9]+")
@@ -188,10 +191,9 @@ class _Batches(Generic[Job, Result]):
         size = self.waiting.pop(future)
         with _alive():
             done = future.result()
-        if done.seconds < BATCH_SECONDS and size == self.size:
-            self.size *= 2
-        elif done.seconds > 4 * BATCH_SECONDS and size == self.size:
-            self.size = max(1, self.size // 2)
+        if size == self.size and not BATCH_SECONDS <= done.seconds <= 4 * BATCH_SECONDS:
+            wanted = int(size * BATCH_SECONDS / max(done.seconds, 1e-9))
+            self.size = max(1, min(wanted, GROWTH * size))
         return done
 
     def cancel(self) -> None:

@@ -84,6 +84,8 @@ def judge(mutant: Mutant | None, arguments: Sequence[str] | None, seconds: int) 
     start = time.monotonic()
     child = os.fork()
     if not child:
+        if mutant is not None:
+            _silence()
         os._exit(_run(mutant, arguments, seconds))
     _, status = os.waitpid(child, 0)
     spent = time.monotonic() - start
@@ -93,12 +95,16 @@ def judge(mutant: Mutant | None, arguments: Sequence[str] | None, seconds: int) 
     return {0: SURVIVED, 1: FAILED}.get(code, COLLAPSED), spent
 
 
-def _run(mutant: Mutant | None, arguments: Sequence[str] | None, seconds: int) -> int:
-    import pytest
-
+def _silence() -> None:
+    """A mutant's failures are its verdict; only those of the unchanged program are read."""
     with Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
+
+
+def _run(mutant: Mutant | None, arguments: Sequence[str] | None, seconds: int) -> int:
+    import pytest
+
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
