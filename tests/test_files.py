@@ -96,6 +96,26 @@ def test_a_file_is_written_by_one_option_alone(monkeypatch, capsys, tmp_path, pr
     assert "of its own" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "reading",
+    [
+        ["rates", "--rows", "FILE"],
+        ["rates", "--rows=FILE"],
+        ["certify", "FILE:rule"],
+        ["compare", "--method", "FILE:rule"],
+    ],
+)
+def test_what_a_call_reads_it_does_not_overwrite(capsys, tmp_path, reading):
+    path = tmp_path / "file"
+    path.write_text("kept")
+    (tmp_path / "link").symlink_to(path)
+    call = [word.replace("FILE", str(path)) for word in reading]
+    for save in (path, tmp_path / "link"):
+        assert options.run(exact_app, [*call, "--save", str(save)]) == 2
+        assert "a file that this call does not name elsewhere" in capsys.readouterr().err
+    assert path.read_text() == "kept"
+
+
 @pytest.mark.parametrize("name", ["page.pdf", "page", ".html", "page.html.txt", "page.json"])
 def test_a_page_needs_a_known_ending(capsys, tmp_path, name):
     assert options.run(exact_app, ["certify", "--report", str(tmp_path / name)]) == 2

@@ -52,7 +52,7 @@ if not out.is_terminal and "COLUMNS" not in os.environ:
 def writable(name: str) -> Callable[[typer.Context, Path | None], Path | None]:
     """The callback of an option that names a file to be written: one that cannot be is refused before any work.
 
-    So is a file that another option of the same call writes already: one of the two would be lost.
+    So is a file that the same call names elsewhere, to be read or to be written: it would be lost.
     """
 
     def check(context: typer.Context, path: Path | None) -> Path | None:
@@ -63,9 +63,17 @@ def writable(name: str) -> Callable[[typer.Context, Path | None], Path | None]:
                 other = written.setdefault(os.path.realpath(path), name)
                 if other != name:
                     raise InvalidInput(f"{other} and {name}", str(path), "a file of its own for each")
+                if path.is_file() and sum(_names(word, path) for word in _line[1:]) > 1:
+                    raise InvalidInput(name, str(path), "a file that this call does not name elsewhere")
         return path
 
     return check
+
+
+def _names(word: str, path: Path) -> bool:
+    """Whether a word of the command line is this file: FILE, --option=FILE, FILE:name."""
+    value = word.partition("=")[2] if word.startswith("-") else word
+    return os.path.realpath(path) in {os.path.realpath(each) for each in (value, value.rpartition(":")[0]) if each}
 
 
 def drawable(context: typer.Context, path: Path | None) -> Path | None:
