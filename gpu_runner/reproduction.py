@@ -253,11 +253,23 @@ class Report:
         }
 
 
+SAID: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("target", "draft", "dtype", "device"), (str,)),
+    "draft_rope_base": (float, int, type(None)),
+}
+"""What a report says of each start of a run."""
+
+
 def read_report(folder: Path, name: str) -> Report:
     """The figures of what a folder holds of the experiment `name`, finished or not."""
     held = read(folder)
     if not held.sources:
         raise InvalidInput(str(folder / "provenance.json"), "no runs", "one object for each start")
+    for source in held.sources:
+        for said, kinds in SAID.items():
+            if said not in source or not isinstance(source[said], kinds):
+                expected = " or ".join(kind.__name__ for kind in kinds)
+                raise InvalidInput(f"{folder}: the {said} of a run's provenance", source.get(said), expected)
     arguments = Arguments.of(held.arguments)
     if arguments.experiment != name:
         raise InvalidInput("experiment", name, f"{arguments.experiment}, whose results are in {folder}")
