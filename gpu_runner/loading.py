@@ -67,12 +67,20 @@ def load_model(spec: str, device: torch.device, dtype: str) -> CausalModel:
     """A causal LM with its tokenizer."""
     kind = find_dtype(dtype)
     place = smollm2() if spec == SMOLLM2 else Path(spec)
+    _check_place(spec, place, "model")
     with memory(f"the weights of {spec}"):
         if place.suffix == ".gguf":
             model, tokenizer = load_gguf(place, dtype)
         else:
             model, tokenizer = _pretrained(str(place) if place.exists() else spec, {}, kind)
         return CausalModel(model.to(device), spec, tokenizer)
+
+
+def _check_place(spec: str, place: Path, name: str) -> None:
+    """Refuse a missing folder that no hub name can be, before the hub is asked; a missing GGUF file says so itself."""
+    is_path = spec.startswith(("/", ".", "~")) or spec.count("/") > 1 or spec.endswith("/") or "\\" in spec
+    if is_path and not place.exists() and place.suffix != ".gguf":
+        raise InvalidInput(name, spec, "a folder that exists, or a hub name")
 
 
 def load_gguf(path: Path, dtype: str) -> tuple[Any, Any]:
@@ -107,6 +115,7 @@ def load_draft(spec: str, target: CausalModel, dtype: str, rope_base: float | No
     if spec.startswith("skip:"):
         return CausalDraft.skipping(target, skipped_layers(spec))
     folder = Path(spec)
+    _check_place(spec, folder, "draft")
     if not folder.exists() and not spec.endswith(".gguf") and spec != SMOLLM2:
         folder = _snapshot(spec)
     if is_eagle3(folder):

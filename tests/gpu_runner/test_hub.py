@@ -8,7 +8,9 @@ import sys
 import pytest
 import torch
 
+from gpu_runner import loading
 from gpu_runner.tiny import tiny_head, tiny_model
+from rheo_core import InvalidInput
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 VOCABULARY = 13
@@ -73,3 +75,13 @@ def test_a_name_that_cannot_be_fetched_is_one_line(said):
     assert len(said) == 3
     assert said[1].startswith("refused: model: got owner/absent, expected a causal LM: hub name, folder or GGUF file")
     assert said[2].startswith("refused: draft: got owner/absent, expected skip:LAYERS, a folder, or a hub name")
+
+
+@pytest.mark.parametrize("spec", ["./absent", "/no/such/folder", "~/absent", "absent/", "a/b/c", "..\\absent"])
+def test_what_no_hub_name_can_be_is_not_asked_of_the_hub(monkeypatch, spec):
+    monkeypatch.setattr(loading, "_pretrained", None)
+    monkeypatch.setattr(loading, "_snapshot", None)
+    with pytest.raises(InvalidInput, match=r"model: got .* expected a folder that exists, or a hub name"):
+        loading.load_model(spec, torch.device("cpu"), "float32")
+    with pytest.raises(InvalidInput, match=r"draft: got .* expected a folder that exists, or a hub name"):
+        loading.load_draft(spec, tiny_model(vocabulary=VOCABULARY), "float32")
