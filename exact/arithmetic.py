@@ -6,7 +6,9 @@ Every weight in this room is a rational. gmpy2's `mpq` only speeds the arithmeti
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache
 from math import gcd, inf
@@ -108,6 +110,20 @@ except ImportError:
     Fast = Plain
 
 ZERO, ONE = Fast(0), Fast(1)
+
+
+@contextmanager
+def long_numbers() -> Iterator[None]:
+    """Within, exact numbers of any length are written and read: products of many rows have thousands of digits.
+
+    Python refuses them beyond `sys.get_int_max_str_digits()`; that setting is the whole process's.
+    """
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        yield
+    finally:
+        sys.set_int_max_str_digits(before)
 
 
 def exact(value: Any) -> Any:

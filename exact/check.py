@@ -223,6 +223,7 @@ def check(document: Any) -> list[str]:
 
 
 def main(path: str) -> int:
+    sys.set_int_max_str_digits(0)  # exact numbers have thousands of digits
     code = 0
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -239,9 +240,8 @@ def main(path: str) -> int:
         print(f"REJECTED: {path}: {error}")
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         code = 2
-        said = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
-        expected = "not a certificate (rheo-exact certify --save FILE writes them)"
-        print(f"error: {path}: got {said}; {expected}", file=sys.stderr)
+        got = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+        sys.stderr.write(f"error: {path}: got {got}; not a certificate (rheo-exact certify --save FILE writes them)\n")
     return code
 
 

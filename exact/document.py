@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from exact.arithmetic import fraction
+from exact.arithmetic import fraction, long_numbers
 from exact.classes import TreeClass
 from exact.counterexample import Counterexample
 from rheo_core import Method, TreeMethod, proxies
@@ -31,6 +31,7 @@ PROXIES = (proxies.RHEO, proxies.TAIL_MASS, proxies.NEXT_TOKEN, proxies.RAW, pro
 VERIFIERS = {algorithm_1: "algorithm_1", vanilla: "vanilla", rrsw: "rrsw"}
 
 
+@long_numbers()
 def number(value: Fraction | int) -> dict[str, Any]:
     """An exact number in a document: its "a/b" beside a float."""
     return {"exact": str(Fraction(value)), "float": float(value)}
@@ -55,6 +56,7 @@ def _proxy(proxy: Any) -> Any:
     return next((known.name for known in PROXIES if proxy == known), None)
 
 
+@long_numbers()
 def classes_digest(found: Iterable[TreeClass]) -> str:
     """SHA-256 of the sorted classes, each as its nodes (parent, slot, kind, token) in rank order and its mass."""
     lines = []
@@ -75,6 +77,7 @@ def rows(table: Mapping[tuple[int, ...], tuple[Any, ...]]) -> dict[str, Any]:
     return {key(prefix): _row(row) for prefix, row in table.items()}
 
 
+@long_numbers()
 def _row(row: tuple[Any, ...]) -> Any:
     if isinstance(row[0], tuple):
         return {"score": _row(row[0]), "sampling": _row(row[1])}

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from exact.arithmetic import long_numbers
 from exact.document import versions
 from exact.executors import as_done
 from exact.files import save_text
@@ -44,6 +45,7 @@ class Journal:
         if path is not None:
             self._open(path)
 
+    @long_numbers()
     def _open(self, path: Path) -> None:
         try:
             lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
@@ -83,6 +85,7 @@ class Journal:
         lines = [self._line(key, result) for key, result in self.known.items()]
         save_text(self.path, "".join([json.dumps(self._head) + "\n", *lines]), "resume")
 
+    @long_numbers()
     def _line(self, key: Hashable, result: Any) -> str:
         return json.dumps({"job": _written(key), "result": _written(result)}) + "\n"
 

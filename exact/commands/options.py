@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.progress import Progress, ProgressColumn
 
 from exact import executors, files
+from exact.arithmetic import long_numbers
 from exact.commands import usage
 from exact.journal import subject
 from exact.outcomes import EnumerationError
@@ -229,7 +230,8 @@ def run(app: typer.Typer, arguments: list[str] | None = None) -> int:
     command = typer.main.get_command(app)
     _line[:] = [app.info.name or Path(sys.argv[0]).name, *(sys.argv[1:] if arguments is None else arguments)]
     try:
-        code = command.main(args=_line[1:], prog_name=_line[0], standalone_mode=False)
+        with long_numbers():
+            code = command.main(args=_line[1:], prog_name=_line[0], standalone_mode=False)
     except usage.UsageError as error:
         return _refuse(usage.line(error, _line[0], _line[1:]))
     except (InvalidInput, EnumerationError, WorkerError) as error:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import math
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -87,18 +86,6 @@ def timed(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-@contextmanager
-def long_numbers() -> Iterator[None]:
-    """Within, exact numbers of any length can be written: those of many draws have thousands of digits."""
-    before = sys.get_int_max_str_digits()
-    sys.set_int_max_str_digits(0)
-    try:
-        yield
-    finally:
-        sys.set_int_max_str_digits(before)
-
-
-@long_numbers()
 def certify_file(
     spec: str, target: str | None = None, coins: str = "ideal", bounds: Bounds | None = None
 ) -> tuple[FunctionCertificate | None, dict[str, Any]]:
@@ -160,7 +147,6 @@ def exit_code(certificate: FunctionCertificate | None) -> int:
     return options.LOSSLESS if certificate.lossless else options.LOSSY
 
 
-@long_numbers()
 def run(
     spec: str,
     target: str | None = None,

@@ -2,7 +2,6 @@
 
 import os
 import random
-import sys
 from fractions import Fraction
 
 import pytest
@@ -122,16 +121,6 @@ def test_a_function_without_end_is_told_its_bound_and_not_a_limit_of_digits(tmp_
     assert code == 2
     assert "a run of more than 1000 random calls" in shown.err
     assert "digits" not in shown.err
-
-
-def test_a_law_of_very_long_numbers_is_written(tmp_path, capsys):
-    path = tmp_path / "own.py"
-    rare = "    for _ in range(20):\n        if random.random() >= 1e-300:\n            return 0\n    return 1\n"
-    path.write_text(f"import random\n\n\ntarget = [0.5, 0.5]\n\n\ndef own():\n{rare}", encoding="utf-8")
-    limit = sys.get_int_max_str_digits()
-    assert options.run(app, ["certify", "--torch", f"{path}:own"]) == 1
-    assert "P(0) is 1, right is 0.5" in capsys.readouterr().out
-    assert sys.get_int_max_str_digits() == limit
 
 
 def test_an_even_sample_of_many_runs_is_made_again():

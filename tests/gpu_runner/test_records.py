@@ -40,13 +40,14 @@ CONTEXTS = {
 WALK = {**{name: OWN[name] for name in ("cell", "question_set", "question", "seed")}, "what": SAME_CONTEXTS}
 WALK["contexts"] = CONTEXTS
 
+SOURCE = {"device": "cpu", "draft_rope_base": None, "target": "t", "draft": "d", "dtype": "float32"}
+
 
 @pytest.fixture
 def reported(tmp_path, capsys):
     """Exit code and stderr of a report on lines."""
 
-    def report(*lines):
-        source = {"device": "cpu", "draft_rope_base": None, "target": "t", "draft": "d", "dtype": "float32"}
+    def report(*lines, source=SOURCE):
         document = {"arguments": ARGUMENTS.document(), "runs": [source]}
         (tmp_path / "provenance.json").write_text(json.dumps(document))
         (tmp_path / "answers.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -54,6 +55,16 @@ def reported(tmp_path, capsys):
         return code, capsys.readouterr().err
 
     return report
+
+
+@pytest.mark.parametrize("name", SOURCE)
+def test_a_provenance_that_does_not_say_what_ran_is_refused(reported, name):
+    without = {key: value for key, value in SOURCE.items() if key != name}
+    for source, shown in ((without, None), ({**without, name: [1]}, [1])):
+        code, err = reported(OWN, source=source)
+        assert code == 2
+        assert f"the {name} of a run's provenance: got {shown}, expected" in err
+        assert err.count("\n") == 1
 
 
 def test_what_a_run_writes_is_read(reported, tmp_path):

@@ -1,0 +1,109 @@
+"""Exact numbers longer than Python writes or reads unasked: products of many float rows."""
+
+import itertools
+import json
+import subprocess
+import sys
+from fractions import Fraction as F
+
+import pytest
+
+from exact import certify, check
+from exact.acceptance import acceptance_length
+from exact.cli import app
+from exact.commands import options
+from exact.executors import processes
+from exact.journal import Journal, resumed
+from exact.rows_file import read_rows
+from rheo_core import Pair, TreeShape
+from tests.pairs import rule
+
+FEWEST = 640  # the smallest limit that Python takes
+SHAPE = TreeShape(3, 3, 8)
+
+
+@pytest.fixture
+def few_digits():
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(FEWEST)
+    yield
+    assert sys.get_int_max_str_digits() == FEWEST, "the setting is the caller's"
+    sys.set_int_max_str_digits(before)
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    """Rows at every prefix of up to three of four tokens, with denominators of eighty digits that share little."""
+    prefixes = [prefix for length in range(4) for prefix in itertools.product(range(4), repeat=length)]
+    contexts = {}
+    for number, prefix in enumerate(prefixes):
+        contexts[",".join(map(str, prefix))] = {
+            "target": law(10**80 + 2 * number + 1)[::-1],
+            "draft": law(10**80 + 2 * number),
+        }
+    path = tmp_path_factory.mktemp("rows") / "rows.json"
+    path.write_text(json.dumps({"contexts": contexts}))
+    return path
+
+
+def law(denominator):
+    parts = [denominator // 7, denominator // 5, denominator // 4]
+    return [f"{part}/{denominator}" for part in (*parts, denominator - sum(parts))]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ["rates", "rheo", "--temperatures", "1"],
+        ["rates", "rheo", "--temperatures", "1", "--workers", "2"],
+        ["certify", "rheo", "--report", "page.html"],
+    ],
+)
+def test_commands_write_them(few_digits, monkeypatch, tmp_path, capsys, rows, call):
+    monkeypatch.chdir(tmp_path)
+    assert options.run(app, [*call, "--rows", str(rows), "--save", "saved.json"]) == 0, capsys.readouterr().err
+    longest = max(len(number) for number in (tmp_path / "saved.json").read_text().replace('"', "/").split("/"))
+    assert longest > FEWEST
+
+
+def test_a_certificate_is_written_and_checked_by_whoever_asks(few_digits, tmp_path, capsys, rows):
+    file = read_rows(rows)
+    found = certify(rule("rheo"), file.target, file.draft, SHAPE)
+    path = tmp_path / "certificate.json"
+    path.write_text(json.dumps(found.document()))
+    assert len(str(path.read_text())) > 10 * FEWEST
+    assert options.run(app, ["check", str(path)]) == 0
+    done = subprocess.run(
+        [sys.executable, "-I", "-X", f"int_max_str_digits={FEWEST}", check.__file__, str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def power(exponent):
+    return F(2**exponent + 1, 3)
+
+
+def test_a_journal_holds_them(few_digits, tmp_path):
+    jobs = {"one": 5_000, "two": 6_000}
+    with processes(2) as pool:
+        whole = list(resumed(power, jobs, pool, Journal(tmp_path / "journal", "powers")))
+    assert whole == [power(5_000), power(6_000)]
+    again = Journal(tmp_path / "journal", "powers")
+    assert list(again.known.values()) == whole
+
+
+def test_the_length_of_real_rows_is_that_long(rows):
+    file = read_rows(rows)
+    length = acceptance_length(rule("rheo"), Pair(file.target, file.draft), SHAPE, ())
+    assert length.denominator > 10**FEWEST
+
+
+def test_a_law_of_very_long_numbers_is_written(few_digits, tmp_path, capsys):
+    path = tmp_path / "own.py"
+    rare = "    for _ in range(20):\n        if random.random() >= 1e-300:\n            return 0\n    return 1\n"
+    path.write_text(f"import random\n\n\ntarget = [0.5, 0.5]\n\n\ndef own():\n{rare}", encoding="utf-8")
+    assert options.run(app, ["certify", "--torch", f"{path}:own"]) == 1
+    assert "P(0) is 1, right is 0.5" in capsys.readouterr().out
