@@ -6,9 +6,11 @@ Every weight in this room is a rational. gmpy2's `mpq` only speeds the arithmeti
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from math import gcd, inf
@@ -19,6 +21,12 @@ import numpy as np
 
 from rheo_core import InvalidInput
 from rheo_core.laws import Row
+
+SHORT_PART = 10**12
+"""Numerators and denominators below this are written out in a line."""
+
+MOST_DIGITS = 40
+"""Digits of a rounded number at most."""
 
 
 class Plain(Fraction):
@@ -142,10 +150,37 @@ def exact(value: Any) -> Any:
     raise InvalidInput("number", value, "a number with an exact value (int, rational or float)")
 
 
+def written(text: str) -> Fraction:
+    """A number as a person writes it: 3/10, 0.3, 3e-1. Raises `ValueError` and `ZeroDivisionError`.
+
+    So does an exponent of more than four digits: a Fraction would write out all its zeros.
+    """
+    if re.search(r"e[+-]?[0_]*[1-9](_?[0-9]){4}", text, re.IGNORECASE):
+        raise ValueError(f"the exponent of {text}")
+    return Fraction(text)
+
+
 def fraction(value: Any) -> Fraction:
     """The exact value as a `Fraction`."""
     number = exact(value)
     return Fraction(int(number.numerator), int(number.denominator))
+
+
+def apart(one: Any, other: Any) -> tuple[str, str]:
+    """Two numbers as fractions where both are short, else with as many digits as it takes to tell them apart.
+
+    >>> from fractions import Fraction
+    >>> apart(Fraction(3, 5), Fraction(1, 2)), apart(Fraction(1, 3), Fraction(1, 3) + Fraction(1, 10**9))
+    (('3/5', '1/2'), ('0.333333333', '0.333333334'))
+    """
+    numbers = [fraction(each) for each in (one, other)]
+    if all(max(abs(each.numerator), each.denominator) < SHORT_PART for each in numbers):
+        return str(numbers[0]), str(numbers[1])
+    with localcontext(prec=MOST_DIGITS):
+        values = [Decimal(each.numerator) / Decimal(each.denominator) for each in numbers]
+        shown = [[f"{value:.{digits}g}" for value in values] for digits in range(6, MOST_DIGITS)]
+    first, second = next((pair for pair in shown if pair[0] != pair[1]), shown[-1])
+    return first, second
 
 
 def exact_row(values: Iterable[Any]) -> Row:

@@ -72,7 +72,8 @@ def every_target(
     loss = losing_target(method, pair, prefix, shape, drafting.classes, length)
     if loss is None:
         return EveryTarget(None, f"undecided: {broken}{why}; no losing target found")
-    return EveryTarget(False, f"refuted with a target: {broken}{why}", loss)
+    given = "at the given one " if drafting.product and verifier is None else ""
+    return EveryTarget(False, f"refuted with another target; {given}{broken}{why}", loss)
 
 
 def check_drafting(

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from exact.arithmetic import exact_law
+from exact.arithmetic import exact_law, written
 from rheo_core import DraftRow, InvalidInput
 from rheo_core.errors import check_count
 from rheo_core.laws import Row, check_law, check_temperature, normalise, softmax, zeroed
@@ -218,7 +218,7 @@ def _checked(context: Any, key: str, name: str) -> Context:
 
 def _rational(value: int | float | str, where: str) -> Fraction:
     try:
-        return Fraction(value)
+        return written(value) if isinstance(value, str) else Fraction(value)
     except (ValueError, ZeroDivisionError, OverflowError):
         raise InvalidInput(where, value, 'a number or an "a/b" string, b not 0') from None
 

@@ -110,8 +110,8 @@ def _opened(file: Path) -> Iterator[tuple[IO[bytes], bool]]:
     except InvalidInput:
         raise
     except (OSError, EOFError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InvalidInput(str(file), reason.lower(), "a readable file (JSON lines or npz, gzipped or not)") from None
+        got = f"{file} ({str(getattr(error, 'strerror', None) or error).lower()})"
+        raise InvalidInput("FILE", got, "a readable file (JSON lines or npz, gzipped or not)") from None
 
 
 def _read_lines(stream: IO[bytes], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

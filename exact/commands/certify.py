@@ -16,6 +16,7 @@ import typer
 from rich.table import Table
 
 from exact import table1
+from exact.arithmetic import apart
 from exact.certificate import Certificate
 from exact.certifying import Study
 from exact.commands import options, tables
@@ -23,6 +24,7 @@ from exact.commands.certify_report import entries, write
 from exact.counterexample import Counterexample
 from exact.cycle_law import exact_pair
 from exact.estimate import ANNOUNCED, work
+from exact.hunting.report import rows_line
 from exact.interception.command import LIMIT, SECONDS, Bounds
 from exact.interception.command import run as certify_torch
 from exact.journal import Journal, resumed
@@ -65,6 +67,10 @@ Seconds = Annotated[
     float | None,
     typer.Option("--seconds", help="With --torch: time at most; 0: no limit.", show_default=f"{SECONDS:g}"),
 ]
+Length = Annotated[
+    int | None,
+    typer.Option("--length", help="Tokens whose joint law is compared.", show_default="depth + 1"),
+]
 CycleCount = Annotated[int, typer.Option("--cycles", help="Cycles before the text is continued from the target.")]
 TABLE_1 = "Table 1"
 MARKS = {True: "proved", False: "[red]refuted[/]", None: "-"}
@@ -79,6 +85,7 @@ class Job:
     shape: TreeShape
     prefix: Prefix = ()
     cycles: int = 1
+    length: int | None = None
 
     def __str__(self) -> str:
         names = ", ".join(label(method) for _, method in self.methods)
@@ -115,6 +122,7 @@ def command(
     dask: options.Dask = None,
     resume: options.Resume = None,
     prefix: options.PrefixText = "",
+    length: Length = None,
     cycles: CycleCount = 1,
     report: options.Report = None,
     plot: options.Plot = None,
@@ -147,8 +155,10 @@ def command(
     labelled = not chosen and rows is None
     start = options.prefix_of(prefix)
     check_count("cycles", cycles, 1)
-    jobs = [replace(job, prefix=start, cycles=cycles) for each in files for job in jobs_on(each, rules, shape)]
-    journal = Journal(resume, options.fingerprint(chosen, "certify", shape, lead, start, cycles, files), KINDS)
+    length = None if length is None else check_count("length", length, 1)
+    sized = partial(replace, prefix=start, cycles=cycles, length=length)
+    jobs = [sized(job) for each in files for job in jobs_on(each, rules, shape)]
+    journal = Journal(resume, options.fingerprint(chosen, "certify", shape, lead, start, cycles, length, files), KINDS)
     with options.opened(workers, dask, default=2 if labelled else 1) as executor:
         announce(jobs)
         results = run(jobs, executor, journal, show=not as_json)
@@ -229,7 +239,7 @@ def certify_job(jobs: Sequence[Job], which: int) -> list[tuple[int, Result]]:
     results = []
     for number, method in job.methods:
         with own_errors(method):
-            certificate = study.certify(method, job.shape, prefix=job.prefix, cycles=job.cycles)
+            certificate = study.certify(method, job.shape, job.length, prefix=job.prefix, cycles=job.cycles)
         results.append((number, Result(label(method), rows.name if rows else TABLE_1, certificate)))
     return results
 
@@ -271,6 +281,15 @@ def show(results: list[Result], shape: TreeShape) -> None:
         if each.certificate.counterexample is not None:
             options.out.print(f"{each.label} on {each.rows}: {wrong_line(each.certificate)}", highlight=False)
     for each in results:
+        loss = each.certificate.every_target_counterexample
+        if each.certificate.lossless and loss is not None:
+            sequence, (got, right) = ", ".join(map(str, loss.sequence)), apart(loss.got, loss.right)
+            options.out.print(
+                f"every p, {each.label} on {each.rows}: with p = {rows_line(loss.target)}: P({sequence}) = {got}, "
+                f"right is {right}",
+                highlight=False,
+                markup=False,
+            )
         if each.certificate.every_target is None and each.certificate.every_target_reason:
             options.out.print(f"every p, {each.label} on {each.rows}: {each.certificate.every_target_reason}")
     for scope in dict.fromkeys(each.certificate.scope for each in results):
@@ -296,9 +315,8 @@ def wrong_line(certificate: Certificate) -> str:
     if found is None:
         return "no wrong sequence"
     tokens = ", ".join(str(token) for token in found.sequence)
-    return (
-        f"P({tokens}) = {_shown(found.got)}, right is {_shown(found.right)}; TV {_shown(certificate.total_variation)}"
-    )
+    got, right = apart(found.got, found.right)
+    return f"P({tokens}) = {got}, right is {right}; TV {_shown(certificate.total_variation)}"
 
 
 def _shown(value: object) -> str:

@@ -44,8 +44,8 @@ class _Console(Console):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-out = _Console()
-err = Console(stderr=True)
+out = _Console(emoji=False)  # :memo: in what a user named is a name
+err = Console(stderr=True, emoji=False)
 if not out.is_terminal and "COLUMNS" not in os.environ:
     out.width = PIPED_WIDTH
 
@@ -232,12 +232,18 @@ def run(app: typer.Typer, arguments: list[str] | None = None) -> int:
     try:
         with long_numbers():
             code = command.main(args=_line[1:], prog_name=_line[0], standalone_mode=False)
+        sys.stdout.flush()
     except usage.UsageError as error:
         return _refuse(usage.line(error, _line[0], _line[1:]))
     except (InvalidInput, EnumerationError, WorkerError) as error:
         return _refuse(str(error))
     except RecursionError:
-        return _refuse("input: got something nested too deeply, expected a document of the kind that --help describes")
+        return _refuse(
+            "input: got something too deep (a document's nesting, or a --depth of hundreds), expected what --help "
+            "describes"
+        )
+    except OSError as error:
+        return _refuse(f"output: got {error.strerror or error}, expected files and streams that can be used")
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED  # some versions of Typer return it themselves
     if code == INTERRUPTED:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from exact.arithmetic import fraction
+from exact.arithmetic import fraction, written
 from exact.cycle_law import exact_pair
 from exact.document import number
 from exact.rows_file import Rows
@@ -85,6 +85,6 @@ def pools_of(file: Rows, prefix: Prefix, width: int, lead: int | None, n: int | 
 def rationals(text: str, name: str) -> list[Fraction]:
     """Numbers or a/b, joined by commas, as exact rationals."""
     try:
-        return [Fraction(part.strip()) for part in text.split(",")]
+        return [written(part.strip()) for part in text.split(",")]
     except (ValueError, ZeroDivisionError):
         raise InvalidInput(name, text, "numbers or a/b joined by commas") from None

@@ -51,7 +51,10 @@ def coverage_lines(result: Search) -> list[str]:
     if coverage.refusals.broken:
         lines.append(f"  the rule broke {coverage.refusals.broken} times, first {coverage.refusals.first_broken}")
     if result.counterexample is None:
-        lines.append("scope: no counterexample among the cases tried; a bound, not a proof; ideal coins; exact")
+        lines.append(
+            "scope: no counterexample among the cases tried, one cycle continued from the target; a bound, "
+            "not a proof; ideal coins; exact"
+        )
     else:
         within = (
             "nothing smaller within these bounds" if result.finished else "smaller ones may exist: not all was tried"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from exact.arithmetic import exact_law, exact_row, fraction
+from exact.arithmetic import apart, exact_law, exact_row, fraction
 from exact.cycle_law import joint_law
 from exact.interception.replay import Interception, frozen
 from exact.interception.rounding import FLOAT_TYPES
@@ -67,7 +67,8 @@ class FunctionCertificate:
             lines.append(f"the same code in float64: TV {tv:.3g}, {'within' if tv <= bound else 'above'} {bound:.3g}")
         if self.got is not None and self.due is not None:
             sequence = ", ".join(map(str, self.sequence)) if isinstance(self.sequence, tuple) else self.sequence
-            lines.append(f"P({sequence}) is {float(self.got):.9g}, right is {float(self.due):.9g}")
+            got, due = apart(self.got, self.due)
+            lines.append(f"P({sequence}) is {got}, right is {due}")
         return "\n".join([*lines, self.scope])
 
     def document(self) -> dict[str, Any]:

@@ -50,6 +50,9 @@ def command(
     check_count("top", top, 1)
     if not 0 <= tolerance < 1:
         raise InvalidInput("tolerance", tolerance, "a number in [0, 1)")
+    for number, file in enumerate(files):
+        if file.resolve() in [other.resolve() for other in files[:number]]:
+            raise InvalidInput("FILE", str(file), "each record once: one counted twice counts its evidence twice")
     unused: set[str] = set()
     running = Audit(false_alarm, seed)
     evidence: list[tuple[int, float]] = []

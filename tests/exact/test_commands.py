@@ -271,6 +271,61 @@ def test_a_reader_that_leaves_early_does_not_change_the_verdict(rows):
         assert process.wait() == 0
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_full_disk_is_no_verdict(rows, more):
+    program = "import sys; from exact.cli import main; main()"
+    command = [sys.executable, "-c", program, "certify", "rheo", "--rows", rows(UNIFORM), "--budget", "1", *more]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: output: got No space left on device")
+    assert done.stderr.count("\n") == 1
+
+
+LATE = """
+from rheo_core import method
+
+@method
+def memo(target, draft, prefix, shape, chooser):
+    row = target(prefix)
+    return [0 if len(prefix) > 2 else chooser.index(row)]
+"""
+
+
+def test_cycles_and_length_decide_how_far_is_looked(rows, tmp_path, capsys):
+    path = tmp_path / "late.py"
+    path.write_text(LATE, encoding="utf-8")
+    call = ["certify", f"{path}:memo", "--rows", rows(UNIFORM), "--depth", "1", "--budget", "1"]
+    for more, code, said in (
+        ([], 0, "first 2 tokens after prefix (), one cycle"),
+        (["--cycles", "4"], 0, "first 2 tokens after prefix (), 4 cycles"),
+        (["--cycles", "4", "--length", "4"], 1, "first 4 tokens after prefix (), 4 cycles"),
+    ):
+        assert run(*call, *more) == code
+        assert said in capsys.readouterr().out
+    assert run("hunt", f"{path}:memo", "--seconds", "1") == 0
+    shown = capsys.readouterr()
+    assert "one cycle continued from the target" in shown.out
+    assert "late.py:memo" in shown.err + shown.out
+
+
+def test_a_target_elsewhere_that_refutes_is_shown(rows, tmp_path, capsys):
+    path = tmp_path / "tied.py"
+    path.write_text(
+        "from rheo_core.verification import algorithm_1\n\n"
+        "def tied(p, tail, candidates, sampled, lead, chooser, at):\n"
+        "    if p[0] == p[1] and candidates:\n        return candidates[0], 0\n"
+        "    return algorithm_1(p, tail, candidates, sampled, lead, chooser, at)\n",
+        encoding="utf-8",
+    )
+    skew = {"contexts": {"*": {"target": ["1/2", "1/3", "1/6"], "draft": ["1/2", "3/10", "1/5"]}}}
+    assert run("certify", f"{path}:tied", "--rows", rows(skew), "--depth", "1", "--budget", "2") == 0
+    out = capsys.readouterr().out
+    assert "every p, tied m=1 on rows: with p = [" in out
+    assert "right is" in out
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [("number", "a verify function"), ("absent", "a name that the file defines"), ("broken", "ZeroDivisionError")],

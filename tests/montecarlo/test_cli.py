@@ -115,7 +115,7 @@ def test_audit_writes_one_document(capsys, recorded):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["audit", "absent.jsonl"], "absent.jsonl: got no such file or directory"),
+        (["audit", "absent.jsonl"], "got absent.jsonl (no such file or directory)"),
         (["audit"], "FILE...: got nothing"),
         (["audit", "absent.jsonl", "--false-alarm", "2"], "false-alarm: got 2"),
         (["audit", "absent.jsonl", "--top", "0"], "top: got 0"),
