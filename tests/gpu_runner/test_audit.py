@@ -179,7 +179,6 @@ def test_strong_faults_are_caught_soon():
         Case("parent-row", "rheo:1", (3, 2, 5), 4000),
         Case("no-compaction", "rheo:1", (3, 2, 5), 4000),
         Case("positions-by-row", "rheo:1", (3, 2, 5), 8000),
-        Case("siblings-visible", "rheo:1", (3, 2, 5), 8000),
     ],
     ids=lambda case: case.fault,
 )
@@ -188,12 +187,16 @@ def test_every_fault_is_caught(case):
 
 
 def test_every_fault_is_in_a_test():
-    """shifted-map is refused by the engine itself: the sampled token has probability 0 in its law."""
+    """shifted-map is refused by the engine itself: the sampled token has probability 0 in its law.
+
+    siblings-visible moves the law of so small a model too little for an audit: from the biases of 6,000 tokens some
+    150,000 would be needed. It is refuted exactly, by enumeration (test_certificate).
+    """
     with pytest.raises(InvalidInput, match="tail: got 0"):
         run(Case("shifted-map", "rheo:1", (3, 2, 5), 100))
     marks = test_every_fault_is_caught.pytestmark
     cases = next(mark.args[1] for mark in marks if mark.name == "parametrize")
-    assert {case.fault for case in cases} | {"shifted-map", "trust-first"} == set(faults)
+    assert {case.fault for case in cases} | {"shifted-map", "trust-first", "siblings-visible"} == set(faults)
 
 
 @pytest.mark.parametrize(("method", "tokens"), [("autoregressive", 60), ("rheo:1", 200)])

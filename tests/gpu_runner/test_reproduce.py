@@ -167,7 +167,7 @@ def test_interrupted_and_gone_on_with_it_is_the_same(stop, place, whole, tmp_pat
     code, text, err = run(capsys, place, "table2", out, *SETS, "--resume", "--save", save)
     assert code == 0
     assert "torn" in err
-    assert f"{24 - stop} texts" in err
+    assert f"{24 - stop} text" in err
     assert lines(out) == lines(whole[0])
     assert untimed(json.loads(save.read_text())) == untimed(whole[1])
     assert len(json.loads((out / "provenance.json").read_text())["runs"]) == 2

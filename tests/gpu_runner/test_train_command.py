@@ -95,6 +95,7 @@ def test_killed_and_resumed_equals_uninterrupted(folder, tmp_path, capsys, monke
     more = ("--epochs", 2, "--every", 2, "--held-out", 0.25)
     assert run(capsys, *trained(folder, tmp_path / "whole", *more))[0] == 0
     update = Training.update
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
 
     def killed(self):
         if self.done == 3:
@@ -118,8 +119,7 @@ def test_killed_and_resumed_equals_uninterrupted(folder, tmp_path, capsys, monke
     assert code == 130
     assert "resumed after 2 of" in said
     assert "stopped after 5 of" in said
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert {each: signal.getsignal(each) for each in before} == before
     monkeypatch.setattr(Training, "update", update)
     code, _, said = run(capsys, *trained(folder, cut, *more))
     assert code == 2
