@@ -170,8 +170,8 @@ def apart(one: Any, other: Any) -> tuple[str, str]:
     """Two numbers as fractions where both are short, else with as many digits as it takes to tell them apart.
 
     >>> from fractions import Fraction
-    >>> apart(Fraction(3, 5), Fraction(1, 2)), apart(Fraction(1, 3), Fraction(1, 3) + Fraction(1, 10**9))
-    (('3/5', '1/2'), ('0.333333333', '0.333333334'))
+    >>> apart(Fraction(3, 5), Fraction(1, 2)), apart(Fraction(1, 3), Fraction(1, 3) + Fraction(1, 10**12))
+    (('3/5', '1/2'), ('0.333333333333', '0.333333333334'))
     """
     numbers = [fraction(each) for each in (one, other)]
     if all(max(abs(each.numerator), each.denominator) < SHORT_PART for each in numbers):
@@ -180,7 +180,11 @@ def apart(one: Any, other: Any) -> tuple[str, str]:
         values = [Decimal(each.numerator) / Decimal(each.denominator) for each in numbers]
         shown = [[f"{value:.{digits}g}" for value in values] for digits in range(6, MOST_DIGITS)]
     first, second = next((pair for pair in shown if pair[0] != pair[1]), shown[-1])
-    return first, second
+    return _without_zeros(first), _without_zeros(second)
+
+
+def _without_zeros(text: str) -> str:
+    return text if "." not in text or "e" in text else text.rstrip("0").rstrip(".")
 
 
 def exact_row(values: Iterable[Any]) -> Row:
