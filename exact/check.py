@@ -223,7 +223,6 @@ def check(document: Any) -> list[str]:
 
 
 def main(path: str) -> int:
-    sys.set_int_max_str_digits(0)  # exact numbers have thousands of digits
     code = 0
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -231,7 +230,8 @@ def main(path: str) -> int:
             derived, method = result["certificate"]["derived"], result["certificate"]["inputs"]["method"]
             taken = check(result["certificate"])
             said = f"taken as recorded: {'; '.join(taken)}" if taken else "every derived figure recomputed"
-            if any(result.get(name, x) != x for name, x in derived.items() if name != "classes"):
+            beside = {**derived, "classes": (derived["classes"] or {}).get("count"), "claim": method["claim"]}
+            if any(result.get(name, x) != x for name, x in beside.items()):
                 raise Wrong("a figure that stands beside its certificate differs from it")
             code = 3 if taken else code
             print(f"holds: {method['name']} m={method['m']}, {result.get('rows', '')}: {derived['verdict']}; {said}")
@@ -239,11 +239,11 @@ def main(path: str) -> int:
         code = 1
         print(f"REJECTED: {path}: {error}")
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        code = 2
-        got = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+        code, got = 2, getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
         sys.stderr.write(f"error: {path}: got {got}; not a certificate (rheo-exact certify --save FILE writes them)\n")
     return code
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]) if len(sys.argv) == 2 else "usage: check.py FILE")
+    sys.set_int_max_str_digits(0)  # exact numbers have thousands of digits
+    sys.exit(main(sys.argv[1]) if len(sys.argv) == 2 else sys.stderr.write("usage: check.py FILE\n") and 2)

@@ -125,7 +125,7 @@ def answer_of(line: Line, place: str, rule: Rule, length: int, faulty: bool = Fa
     emitted = given.integers("emitted", 1, deep + 1)
     tokens = given.integers("tokens", 0, LARGEST)
     if not emitted or sum(emitted) != len(tokens):
-        given.refuse("emitted", f"numbers that add up to the {len(tokens)} tokens of the line, of which there are some")
+        given.refuse("emitted", f"at least one number, adding up to the {len(tokens)} tokens of the line")
     verifying = given.reals("verifying", 0, LARGEST)
     turns = len(emitted) - len(verifying)
     if turns < 1:
@@ -139,6 +139,8 @@ def answer_of(line: Line, place: str, rule: Rule, length: int, faulty: bool = Fa
         if drafted not in (written - 1, written):
             wanted = f"{written - 1}, one less than emitted[{number}] = {written}"
             raise InvalidInput(place, f"accepted[{number}] = {drafted}", wanted)
+        if drafted == written and turns == 1 and number < len(emitted) - 1:
+            given.refuse("accepted", f"one less than emitted, but in the last cycle (here in cycle {number})")
     if cut > turns:
         given.refuse("accepted", f"one less than emitted, but in the last cycle of each of {turns} turns")
     expecting = rule.method is not None and not faulty

@@ -103,6 +103,7 @@ def command(
         deliver(read_report(out, name), as_json, save, plot)
         return 0
     part, place = part_of(shard, device)
+    find_experiment(name)
     if data is None:
         raise InvalidInput("data", "nothing", "--data DIR; `gpu_runner data` says where the six sets come from")
     asked = load_questions(data, sets or find_experiment(name).sets, questions)

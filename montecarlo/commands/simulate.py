@@ -108,6 +108,8 @@ def run(
     """Run one job with a progress bar on stderr; the journal keeps its counts under `key`."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     tally = journal.known.get(key) or suite.nothing()
+    if tally.cycles > cycles:
+        raise InvalidInput("cycles", cycles, f"at least {tally.cycles}, which the journal holds of {job}")
     written = time.monotonic()
     with options.progress(show, *columns) as progress:
         task = progress.add_task(escape(str(job)), total=cycles)

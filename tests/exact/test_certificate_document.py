@@ -168,10 +168,10 @@ def test_a_float_run_is_taken_as_recorded_but_its_rational_rows_are_recomputed()
         check.check(signed(put(document, ("derived", "lossless"), False)))
 
 
-def run(path, *, isolated=True):
+def run(*paths, isolated=True):
     """The checker as a lone file, without this package."""
     return subprocess.run(
-        [sys.executable, *(["-I"] if isolated else []), str(CHECKER), str(path)],
+        [sys.executable, *(["-I"] if isolated else []), str(CHECKER), *map(str, paths)],
         capture_output=True,
         text=True,
         check=False,
@@ -194,13 +194,15 @@ def test_the_checker_runs_as_a_lone_file_with_its_exit_codes(tmp_path):
         result = run(tmp_path / name)
         assert (result.returncode, said in result.stdout + result.stderr) == (code, True), (name, result)
     assert run(tmp_path / "missing.json").returncode == 2
+    assert run().returncode == run("a", "b").returncode == 2
 
 
 def test_a_figure_forged_beside_its_certificate_is_rejected(tmp_path):
     document = json.loads(CERTIFICATES["rheo-adhoc"]().to_json())
     path = tmp_path / "results.json"
     honest = {"rows": "Table 1", "verdict": "lossy", "lossless": False}
-    for result, code in ((honest, 0), ({**honest, "verdict": "lossless"}, 1), ({**honest, "lossless": True}, 1)):
+    forged = [{"verdict": "lossless"}, {"lossless": True}, {"classes": 999}, {"claim": "lossless"}]
+    for result, code in ((honest, 0), *(({**honest, **part}, 1) for part in forged)):
         path.write_text(json.dumps({"results": [{**result, "certificate": document}]}), encoding="utf-8")
         assert run(path).returncode == code
 

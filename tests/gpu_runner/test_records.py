@@ -91,6 +91,7 @@ DAMAGED = [
     {"accepted": [7, 2, 2]},
     {"accepted": [-3, 2, 2]},
     {"accepted": [1, 2, 2]},
+    {"accepted": [1, 2, 1]},
     {"accepted": [0, 2]},
     {"accepted": [10**400, 2, 2]},
     {"rule": "rheo m=1"},

@@ -176,6 +176,9 @@ def test_a_simulation_goes_on_where_it_stopped(capsys, tmp_path, monkeypatch):
     assert capsys.readouterr().out == expected
     assert rheo_montecarlo(*arguments, "--resume", tmp_path / "counts.json", "--seed", 1) == 2
     assert "resume: got" in capsys.readouterr().err
+    fewer = [*arguments[:2], "--cycles", 10, *arguments[4:]]
+    assert rheo_montecarlo(*fewer, "--resume", tmp_path / "counts.json") == 2
+    assert "cycles: got 10, expected at least 15000, which the journal holds" in capsys.readouterr().err
     (tmp_path / "counts.json").write_text("[]")
     assert rheo_montecarlo(*arguments, "--resume", tmp_path / "counts.json") == 2
 
