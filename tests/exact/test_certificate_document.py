@@ -202,7 +202,12 @@ def test_a_figure_forged_beside_its_certificate_is_rejected(tmp_path):
     document = json.loads(CERTIFICATES["rheo-adhoc"]().to_json())
     path = tmp_path / "results.json"
     honest = {"rows": "Table 1", "verdict": "lossy", "lossless": False}
-    forged = [{"verdict": "lossless"}, {"lossless": True}, {"classes": 999}, {"claim": "lossless"}]
+    forged: list[dict[str, object]] = [
+        {"verdict": "lossless"},
+        {"lossless": True},
+        {"classes": 999},
+        {"claim": "lossless"},
+    ]
     for result, code in ((honest, 0), *(({**honest, **part}, 1) for part in forged)):
         path.write_text(json.dumps({"results": [{**result, "certificate": document}]}), encoding="utf-8")
         assert run(path).returncode == code
