@@ -21,14 +21,13 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import islice
 from multiprocessing import get_context, parent_process
 from typing import Generic, TypeVar
 
-from exact.arithmetic import long_numbers
 from exact.sending import Shared, pack, portable
 from rheo_core import InvalidInput
 from rheo_core.errors import check_count
@@ -220,9 +219,8 @@ def _run(function: Callable[[Job], Result], jobs: list[tuple[int, Job]]) -> _Don
     results: list[tuple[int, Result]] = []
     error: Exception | None = None
     try:
-        with long_numbers() if isinstance(function, Shared) else nullcontext():
-            for number, job in jobs:
-                results.append((number, function(job)))
+        for number, job in jobs:
+            results.append((number, function(job)))
     except Exception as raised:
         error = portable(raised) if isinstance(function, Shared) else raised
     return _Done(results, time.perf_counter() - start, error)
