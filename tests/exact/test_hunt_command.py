@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from fractions import Fraction as F
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -216,7 +217,8 @@ def test_one_lead_is_kept_when_given():
 def test_an_interrupted_hunt_ends_with_130_and_goes_on_from_its_journal(tmp_path, capsys):
     journal = tmp_path / "journal"
     command = [sys.executable, "-c", "from exact.cli import main; main()", "hunt", "rheo", "--resume", str(journal)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background ignores it
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=heard) as process:
         give_up = time.monotonic() + 60
         while time.monotonic() < give_up and (not journal.exists() or len(journal.read_text().splitlines()) < 30):
             time.sleep(0.05)
