@@ -135,7 +135,11 @@ class Nodes:
 
     def path(self, node: int) -> SlotPath:
         """Slots from the root to `node`; () for the root."""
-        return () if node == ROOT else (*self.path(self.parent[node]), self.slot[node])
+        slots = []
+        while node != ROOT:
+            slots.append(self.slot[node])
+            node = self.parent[node]
+        return tuple(reversed(slots))
 
     def copy(self) -> Nodes:
         """An independent copy."""

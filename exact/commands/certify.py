@@ -141,6 +141,8 @@ def command(
             raise InvalidInput("torch", torch, "no methods and no rows beside it: the file holds the function's target")
         if workers is not None or dask is not None or resume is not None:
             raise InvalidInput("torch", torch, "no --workers, --dask or --resume beside it: it is one job")
+        if length is not None:
+            raise InvalidInput("length", length, "no --length beside --torch: the name `length` in the file says it")
         if plot is not None:
             raise InvalidInput("plot", str(plot), "no --plot beside --torch: --report shows its law")
         bounds = Bounds(LIMIT if limit is None else limit, SECONDS if seconds is None else seconds)
@@ -155,7 +157,8 @@ def command(
     labelled = not chosen and rows is None
     start = options.prefix_of(prefix)
     check_count("cycles", cycles, 1)
-    length = None if length is None else check_count("length", length, 1)
+    if length is not None:
+        check_count("length", length, 1)
     sized = partial(replace, prefix=start, cycles=cycles, length=length)
     jobs = [sized(job) for each in files for job in jobs_on(each, rules, shape)]
     journal = Journal(resume, options.fingerprint(chosen, "certify", shape, lead, start, cycles, length, files), KINDS)
@@ -283,13 +286,8 @@ def show(results: list[Result], shape: TreeShape) -> None:
     for each in results:
         loss = each.certificate.every_target_counterexample
         if each.certificate.lossless and loss is not None:
-            sequence, (got, right) = ", ".join(map(str, loss.sequence)), apart(loss.got, loss.right)
-            options.out.print(
-                f"every p, {each.label} on {each.rows}: with p = {rows_line(loss.target)}: P({sequence}) = {got}, "
-                f"right is {right}",
-                highlight=False,
-                markup=False,
-            )
+            said = f"every p, {each.label} on {each.rows}: with p = {rows_line(loss.target)}: {probabilities(loss)}"
+            options.out.print(said, highlight=False, markup=False)
         if each.certificate.every_target is None and each.certificate.every_target_reason:
             options.out.print(f"every p, {each.label} on {each.rows}: {each.certificate.every_target_reason}")
     for scope in dict.fromkeys(each.certificate.scope for each in results):
@@ -314,9 +312,13 @@ def wrong_line(certificate: Certificate) -> str:
     found = certificate.counterexample
     if found is None:
         return "no wrong sequence"
-    tokens = ", ".join(str(token) for token in found.sequence)
+    return f"{probabilities(found)}; TV {_shown(certificate.total_variation)}"
+
+
+def probabilities(found: Counterexample) -> str:
+    """The wrong sequence with its two probabilities."""
     got, right = apart(found.got, found.right)
-    return f"P({tokens}) = {got}, right is {right}; TV {_shown(certificate.total_variation)}"
+    return f"P({', '.join(map(str, found.sequence))}) = {got}, right is {right}"
 
 
 def _shown(value: object) -> str:

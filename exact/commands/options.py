@@ -243,7 +243,9 @@ def run(app: typer.Typer, arguments: list[str] | None = None) -> int:
             "describes"
         )
     except OSError as error:
-        return _refuse(f"output: got {error.strerror or error}, expected files and streams that can be used")
+        return _refuse(
+            f"{error.filename or 'output'}: got {error.strerror or error}, expected files and streams that can be used"
+        )
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED  # some versions of Typer return it themselves
     if code == INTERRUPTED:

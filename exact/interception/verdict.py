@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from exact.arithmetic import apart, exact_law, exact_row, fraction
+from exact.arithmetic import apart, exact_law, exact_row, fraction, long_numbers
 from exact.cycle_law import joint_law
 from exact.interception.replay import Interception, frozen
 from exact.interception.rounding import FLOAT_TYPES
@@ -71,6 +71,7 @@ class FunctionCertificate:
             lines.append(f"P({sequence}) is {got}, right is {due}")
         return "\n".join([*lines, self.scope])
 
+    @long_numbers()
     def document(self) -> dict[str, Any]:
         """The verdict as JSON values: exact numbers as "a/b" beside a float."""
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from exact.arithmetic import fraction, long_numbers
+from exact.arithmetic import fraction
 from exact.reporting.markup import Html, tag
 
 SHORT = 16
 """Characters up to which a fraction is written out; a longer one is there for those who open it."""
 
 
-@long_numbers()
 def number(value: Any) -> Html:
     """A number in a table, with its float; a long fraction folded behind it.
 
@@ -29,7 +28,6 @@ def number(value: Any) -> Html:
     return tag("details", tag("summary", rounded), tag("code", exact), class_="number")
 
 
-@long_numbers()
 def figure(value: Any) -> Html:
     """A number within a sentence: a long fraction is its six digits there, with the fraction at hand for a pointer.
 

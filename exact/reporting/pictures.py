@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 from unicodedata import east_asian_width
 
-from exact.arithmetic import fraction, long_numbers
+from exact.arithmetic import fraction
 from exact.classes import TreeClass
 from exact.reporting.markup import Html, joined, tag
 from exact.reporting.numbers import figure, shortened
@@ -78,7 +78,6 @@ def tree_picture(tree: Tree, names: Sequence[str] | None = None) -> Html:
     )
 
 
-@long_numbers()
 def _score(score: Any, x: float, y: float) -> Html:
     """The path score above the end of a branch."""
     exact = str(fraction(score))

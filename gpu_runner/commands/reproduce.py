@@ -103,10 +103,10 @@ def command(
         deliver(read_report(out, name), as_json, save, plot)
         return 0
     part, place = part_of(shard, device)
-    find_experiment(name)
+    usual = find_experiment(name).sets
     if data is None:
         raise InvalidInput("data", "nothing", "--data DIR; `gpu_runner data` says where the six sets come from")
-    asked = load_questions(data, sets or find_experiment(name).sets, questions)
+    asked = load_questions(data, sets or usual, questions)
     arguments = Arguments(
         experiment=name, target=target, draft=draft, dtype=dtype, device=device, threads=threads, rope_base=rope_base,
         plain=plain, fault=fault, backend=backend, width=_or(width, WIDTH), depth=_or(depth, DEPTH),

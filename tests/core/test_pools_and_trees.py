@@ -221,3 +221,11 @@ def test_growth_asks_for_each_draw_and_for_nothing_else():
     assert growth.advance() is None
     assert twin.advance() is None
     assert (growth.tree().token.tolist(), twin.tree().token.tolist()) == ([0, 2, 1], [0, 1, 2])
+
+
+@pytest.mark.parametrize("build", [grown, layered])
+def test_a_tree_may_be_deeper_than_python_recurses(build):
+    shape, chooser = TreeShape(1, 1_200, 1_200), SamplingChooser(np.random.default_rng(0))
+    drafter = rule("rheo", lead=0).drafter(Pair(*both(rational(1, 1))), shape)
+    tree = build(drafter, (), shape, chooser)
+    assert tree.depth.tolist() == list(range(1, shape.depth + 1))

@@ -378,3 +378,5 @@ def test_a_function_as_it_stands(tmp_path, capsys, name, code):
 def test_a_function_takes_no_methods_and_no_rows(capsys):
     assert run("certify", "rheo", "--torch", "coin.py:fair") == 2
     assert "no methods and no rows" in capsys.readouterr().err
+    assert run("certify", "--length", "2", "--torch", "coin.py:fair") == 2
+    assert "no --length beside --torch" in capsys.readouterr().err

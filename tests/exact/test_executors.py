@@ -10,6 +10,7 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction as F
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -126,6 +127,7 @@ def test_batches_shrink_where_jobs_become_heavy(monkeypatch):
 
     assert list(in_order(job, range(4000), Here(1))) == list(range(4000))
     assert max(sizes) == 500
+    assert all(later <= 8 * earlier for earlier, later in pairwise(sizes))
     assert sizes[-2] <= 20  # of a tenth of a second: at most four times BATCH_SECONDS
 
 
