@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from exact.arithmetic import long_numbers
 from exact.counterexample import Counterexample, Table
 from exact.cycle_law import Tokens, joint_law
 from exact.document import key, number, rows, signed, wrong
@@ -99,6 +100,7 @@ class Certificate:
             "scope": self.scope,
         }
 
+    @long_numbers()
     def document(self) -> dict[str, Any]:
         """The signed document that `rheo-exact check` re-checks."""
         losing = self.every_target_counterexample if self.lossless else None

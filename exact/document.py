@@ -77,7 +77,6 @@ def rows(table: Mapping[tuple[int, ...], tuple[Any, ...]]) -> dict[str, Any]:
     return {key(prefix): _row(row) for prefix, row in table.items()}
 
 
-@long_numbers()
 def _row(row: tuple[Any, ...]) -> Any:
     if isinstance(row[0], tuple):
         return {"score": _row(row[0]), "sampling": _row(row[1])}

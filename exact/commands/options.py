@@ -11,7 +11,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import UnsupportedOperation
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,6 +42,12 @@ class _Console(Console):
     def on_broken_pipe(self) -> None:
         """What is printed from here on goes nowhere."""
         self.quiet = True
+        _nowhere()
+
+
+def _nowhere() -> None:
+    """Stdout to nowhere, with what is still buffered: Python would fail on it at exit."""
+    with suppress(UnsupportedOperation):  # a stream without a file takes all that comes
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -243,6 +250,7 @@ def run(app: typer.Typer, arguments: list[str] | None = None) -> int:
             "describes"
         )
     except OSError as error:
+        _nowhere()
         return _refuse(
             f"{error.filename or 'output'}: got {error.strerror or error}, expected files and streams that can be used"
         )

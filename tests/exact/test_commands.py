@@ -1,6 +1,7 @@
 """`rheo-exact` as a person meets it: outputs, exit codes, one line for bad input."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -272,12 +273,16 @@ def test_a_reader_that_leaves_early_does_not_change_the_verdict(rows):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
-@pytest.mark.parametrize("more", [(), ("--json",)])
-def test_a_full_disk_is_no_verdict(rows, more):
+@pytest.mark.parametrize("call", [("certify", "rheo"), ("certify", "rheo", "--json"), ("rates", "--json")])
+def test_a_full_disk_is_no_verdict(rows, call):
+    """Also where all that is said fits into one buffer."""
+    laws = ["--target", "1/2,1/2", "--draft", "1/2,1/2"]
+    rest = ["--rows", rows(UNIFORM), "--budget", "1"] if call[0] == "certify" else laws
     program = "import sys; from exact.cli import main; main()"
-    command = [sys.executable, "-c", program, "certify", "rheo", "--rows", rows(UNIFORM), "--budget", "1", *more]
+    command = [sys.executable, "-c", program, *call, *rest]
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with open("/dev/full", "w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=buffered)
     assert done.returncode == 2
     assert done.stderr.startswith("error: output: got No space left on device")
     assert done.stderr.count("\n") == 1
@@ -308,6 +313,15 @@ def test_cycles_and_length_decide_how_far_is_looked(rows, tmp_path, capsys):
     shown = capsys.readouterr()
     assert "one cycle continued from the target" in shown.out
     assert "late.py:memo" in shown.err + shown.out
+    assert run(*call, "--resume", str(tmp_path / "journal")) == 0
+    assert run(*call, "--length", "3", "--resume", str(tmp_path / "journal")) == 2
+
+
+@pytest.mark.parametrize("console", [options.out, options.err])
+def test_names_are_no_pictures(console):
+    with console.capture() as printed:
+        console.print("rule.py:memo:")
+    assert printed.get() == "rule.py:memo:\n"
 
 
 def test_a_target_elsewhere_that_refutes_is_shown(rows, tmp_path, capsys):
@@ -320,7 +334,11 @@ def test_a_target_elsewhere_that_refutes_is_shown(rows, tmp_path, capsys):
         encoding="utf-8",
     )
     skew = {"contexts": {"*": {"target": ["1/2", "1/3", "1/6"], "draft": ["1/2", "3/10", "1/5"]}}}
-    assert run("certify", f"{path}:tied", "--rows", rows(skew), "--depth", "1", "--budget", "2") == 0
+    saved = tmp_path / "saved.json"
+    call = ["certify", f"{path}:tied", "--rows", rows(skew), "--depth", "1", "--budget", "2", "--save", str(saved)]
+    assert run(*call) == 0
+    (result,) = json.loads(saved.read_text())["results"]
+    assert result["every_target_reason"].startswith("refuted with another target; at the given one V1 and V2 hold")
     out = capsys.readouterr().out
     assert "every p, tied m=1 on rows: with p = [" in out
     assert "right is" in out

@@ -13,6 +13,7 @@ from exact import certify, check
 from exact.acceptance import acceptance_length
 from exact.cli import app
 from exact.commands import options
+from exact.document import number
 from exact.executors import processes
 from exact.interception import certify_function
 from exact.journal import Journal, resumed
@@ -38,10 +39,10 @@ def rows(tmp_path_factory):
     """Rows at every prefix of up to three of four tokens, with denominators of eighty digits that share little."""
     prefixes = [prefix for length in range(4) for prefix in itertools.product(range(4), repeat=length)]
     contexts = {}
-    for number, prefix in enumerate(prefixes):
+    for place, prefix in enumerate(prefixes):
         contexts[",".join(map(str, prefix))] = {
-            "target": law(10**80 + 2 * number + 1)[::-1],
-            "draft": law(10**80 + 2 * number),
+            "target": law(10**80 + 2 * place + 1)[::-1],
+            "draft": law(10**80 + 2 * place),
         }
     path = tmp_path_factory.mktemp("rows") / "rows.json"
     path.write_text(json.dumps({"contexts": contexts}))
@@ -83,6 +84,14 @@ def test_a_certificate_is_written_and_checked_by_whoever_asks(few_digits, tmp_pa
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_rows_and_classes_may_be_that_long_themselves(few_digits):
+    whole = 10 ** (FEWEST + 60) + 1
+    row = [F(whole // 2, whole), F(whole // 3, whole)]
+    row.append(1 - sum(row, F(0)))
+    document = certify(rule("rheo"), lambda prefix: row, lambda prefix: row, TreeShape(2, 1, 2)).document()
+    assert all(len(entry) > FEWEST for entry in document["inputs"]["rows"]["target"][""])
+
+
 def power(exponent):
     return F(2**exponent + 1, 3)
 
@@ -96,10 +105,10 @@ def test_a_journal_holds_them(few_digits, tmp_path):
     assert again.known == dict(zip(jobs, whole, strict=True))
 
 
-def test_the_rows_give_numbers_that_long(rows):
+def test_the_rows_give_numbers_that_long(few_digits, rows):
     file = read_rows(rows)
     length = acceptance_length(rule("rheo"), Pair(file.target, file.draft), SHAPE, ())
-    assert length.denominator > 10**FEWEST
+    assert len(number(length)["exact"]) > 2 * FEWEST
 
 
 def test_a_law_of_very_long_numbers_is_written(few_digits, tmp_path, capsys):
