@@ -6,17 +6,17 @@ matplotlib) is imported only when it is asked for.
 
 from typing import TYPE_CHECKING, Any
 
-from exact.certificate import Certificate
-from exact.certifying import Study, certify
-from exact.counterexample import Counterexample
-from exact.cycle_law import target_law
-from exact.drawing import draw_classes, draw_tree
-from exact.hunting import hunt
+from exact.enumeration.cycle_law import target_law
+from exact.enumeration.walk import EnumerationError, NotReproducible, TooManyOutcomes, UnhashableResult, law
 from exact.interception import torch_law
-from exact.outcomes import EnumerationError, NotReproducible, TooManyOutcomes, UnhashableResult, law
+from exact.report import draw_classes, draw_tree
+from exact.search import hunt
+from exact.verdict.certificate import Certificate
+from exact.verdict.certify import Study, certify
+from exact.verdict.counterexample import Counterexample
 
 if TYPE_CHECKING:
-    from exact.testing import assert_lossless
+    from exact.verdict.assert_lossless import assert_lossless
 
 __all__ = [
     "Certificate",
@@ -40,7 +40,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """`assert_lossless`, whose Hypothesis takes a quarter of a second to load."""
     if name == "assert_lossless":
-        from exact.testing import assert_lossless
+        from exact.verdict.assert_lossless import assert_lossless
 
         return assert_lossless
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,6 +10,6 @@ import pytest
 @pytest.fixture
 def assert_lossless() -> Callable[..., None]:
     """`exact.assert_lossless`, so that a user's own rule is one line in a test."""
-    from exact.testing import assert_lossless as check
+    from exact.verdict.assert_lossless import assert_lossless as check
 
     return check

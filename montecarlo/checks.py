@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from exact.cycle_law import acceptance_by_depth, cycle_law
+from exact.enumeration.cycle_law import acceptance_by_depth, cycle_law
 from montecarlo.cells import SequenceCells, equal_cells, transform
 from montecarlo.drafting import Trees
 from montecarlo.goodness import Counts, Floats

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exact.rows_file import Rows
+from exact.methods.rows_file import Rows
 from montecarlo.uniforms import mix
 from rheo_core import DraftRow, InvalidInput
 from rheo_core.laws import FLOATS, Row, check_law

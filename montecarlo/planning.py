@@ -16,12 +16,12 @@ from fractions import Fraction as F
 import numpy as np
 from scipy import special
 
-from exact import table1
-from exact.arithmetic import exact_law
-from exact.cycle_law import cycle_law, joint_law, target_law
-from exact.executors import in_order
-from exact.plugins import own_errors
-from exact.rows_file import Rows
+from exact.acceptance import table1
+from exact.enumeration.cycle_law import cycle_law, joint_law, target_law
+from exact.enumeration.rationals import exact_law
+from exact.methods.load import own_errors
+from exact.methods.rows_file import Rows
+from exact.runtime.executors import in_order
 from montecarlo.audit_power import growth
 from montecarlo.goodness import (
     CONCENTRATIONS,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from exact.drawing import COLOURS, save_figure, style
-from exact.drawing.style import CYCLE, FAINT, INK, MUTED
+from exact.report import COLOURS, save_figure, style
+from exact.report.style import CYCLE, FAINT, INK, MUTED
 from montecarlo.auditing import Bias, Report
 from montecarlo.planning import ErrorRates, MethodPower, plans, power
 from montecarlo.simulation import Outcome

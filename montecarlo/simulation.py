@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
-from exact.executors import in_order
+from exact.runtime.executors import in_order
 from montecarlo.checks import INNER, Suite, Tally
 from montecarlo.goodness import Fit, fit, log_evidence
 from montecarlo.pairs import Ints

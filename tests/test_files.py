@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import typer
 
-from exact import files
-from exact.cli import app as exact_app
-from exact.commands import certify, options, rates
-from gpu_runner.cli import app as gpu_app
-from montecarlo.cli import app as montecarlo_app
+from exact.cli import certify, options, rates
+from exact.cli.main import app as exact_app
+from exact.runtime import atomic_files
+from gpu_runner.cli.main import app as gpu_app
+from montecarlo.cli.main import app as montecarlo_app
 from rheo_core import InvalidInput
 
 APPS = {"rheo-exact": exact_app, "rheo-montecarlo": montecarlo_app, "gpu_runner": gpu_app}
@@ -146,15 +146,15 @@ def test_the_missing_extra_is_named_before_the_work(monkeypatch, capsys, tmp_pat
 def test_what_was_there_stays_until_the_new_file_is_whole(monkeypatch, tmp_path):
     path = tmp_path / "file.json"
     path.write_text("before")
-    files.check_writable(path)
+    atomic_files.check_writable(path)
     assert path.read_text() == "before"
     monkeypatch.setattr(Path, "replace", lambda self, target: (_ for _ in ()).throw(OSError(28, "disk full")))
     with pytest.raises(InvalidInput, match="disk full"):
-        files.save_text(path, "after")
+        atomic_files.save_text(path, "after")
     assert path.read_text() == "before"
     assert [each.name for each in tmp_path.iterdir()] == ["file.json"]
     monkeypatch.undo()
-    files.save_text(path, "after, with é")
+    atomic_files.save_text(path, "after, with é")
     assert path.read_bytes() == "after, with é".encode()
 
 
@@ -162,23 +162,23 @@ def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "folder").mkdir()
     real, link = tmp_path / "folder" / "real.json", tmp_path / "link.json"
     link.symlink_to(real)
-    files.check_writable(link)
-    files.save_text(link, "through")
+    atomic_files.check_writable(link)
+    atomic_files.save_text(link, "through")
     assert link.is_symlink()
     assert real.read_text() == "through"
 
 
 def test_a_device_or_a_pipe_is_written_to_and_not_replaced(tmp_path):
-    files.check_writable(Path(os.devnull))
-    files.save_text(Path(os.devnull), "nothing")
+    atomic_files.check_writable(Path(os.devnull))
+    atomic_files.save_text(Path(os.devnull), "nothing")
     assert not Path(os.devnull).is_file()
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     heard = []
     reader = threading.Thread(target=lambda: heard.append(pipe.read_bytes()))
     reader.start()
-    files.check_writable(pipe)
-    files.save_text(pipe, "through the pipe")
+    atomic_files.check_writable(pipe)
+    atomic_files.save_text(pipe, "through the pipe")
     reader.join(timeout=10)
     assert heard == [b"through the pipe"]
 
@@ -186,9 +186,9 @@ def test_a_device_or_a_pipe_is_written_to_and_not_replaced(tmp_path):
 @pytest.mark.parametrize("name", ["x" * 300, "a\0b"])
 def test_names_that_no_file_system_takes(tmp_path, name):
     with pytest.raises(InvalidInput, match="save: got"):
-        files.check_writable(tmp_path / name)
+        atomic_files.check_writable(tmp_path / name)
     with pytest.raises(InvalidInput, match="save: got"):
-        files.save_text(tmp_path / name, "text")
+        atomic_files.save_text(tmp_path / name, "text")
 
 
 BROKEN = "def verify(p, tail, candidates, sampled, lead, chooser, at):\n    return nothing\n"
@@ -234,7 +234,7 @@ def test_the_size_is_told_before_the_work(monkeypatch, capsys):
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(rates, "ANNOUNCED", 0)
     assert options.run(exact_app, [*arguments, "--draft-cost", "1", "--verify-cost", "2"]) == 0
-    assert capsys.readouterr().err == "45 exact runs, some 0 s; Ctrl-C stops\n"  # 3 m, 5 files, 1 T and 2 shapes
+    assert capsys.readouterr().err == "45 exact runs, some 0 s; Ctrl-C stops\n"  # 3 m, 5 atomic_files, 1 T and 2 shapes
 
 
 def test_a_long_sweep_is_estimated_within_a_factor_of_ten(monkeypatch):

@@ -57,7 +57,7 @@ def test_rheo_core_loads_nothing_else_at_run_time():
     assert loaded in ("['rheo_core']", "['numpy', 'rheo_core']")  # parts of NumPy load late
 
 
-@pytest.mark.parametrize("package", ["exact", "exact.cli", "montecarlo", "montecarlo.cli"])
+@pytest.mark.parametrize("package", ["exact", "exact.cli.main", "montecarlo", "montecarlo.cli.main"])
 def test_heavy_libraries_are_loaded_only_when_they_are_asked_for(package):
     loaded = run(f"import sys, {package}\nprint([name for name in {HEAVY} if name in sys.modules])")
     assert loaded == "[]"

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import typer
 
-from exact.commands import options, usage
+from exact.cli import options, usage
 from montecarlo.recording import read
 from tests.wrong_calls import APPS
 

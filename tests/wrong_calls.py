@@ -18,15 +18,19 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import exact.cli
-import gpu_runner.cli
-import montecarlo.cli
-from exact.commands import options
-from exact.outcomes import EnumerationError
+import exact.cli.main
+import gpu_runner.cli.main
+import montecarlo.cli.main
+from exact.cli import options
+from exact.enumeration.walk import EnumerationError
 from rheo_core import InvalidInput
 
 TRANSCRIPT = Path(__file__).with_name("wrong_calls.txt")
-APPS = {"rheo-exact": exact.cli.app, "rheo-montecarlo": montecarlo.cli.app, "gpu_runner": gpu_runner.cli.app}
+APPS = {
+    "rheo-exact": exact.cli.main.app,
+    "rheo-montecarlo": montecarlo.cli.main.app,
+    "gpu_runner": gpu_runner.cli.main.app,
+}
 
 
 @dataclass

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from exact import Certificate, certify
+from exact.verdict.certificate import Certificate
+from exact.verdict.certify import certify
 from rheo_core import Method, TreeShape
 from rheo_core.laws import Row
 from rheo_core.rows import Prefix

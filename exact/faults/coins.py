@@ -7,10 +7,10 @@ from fractions import Fraction
 from itertools import repeat
 from typing import Any
 
-from exact.arithmetic import fraction
-from exact.catalogue.parts import chain_of, complete, emit, independent, one_by_one, top
+from exact.enumeration.fixed_trees import Node, NodeMethod, node_at
+from exact.enumeration.rationals import fraction
 from exact.faults.case import DRAFT, ONE_LAYER, PAIRS, TARGET, Case, F, always, first_token
-from exact.nodewise import Node, NodeMethod, node_at
+from exact.methods.parts import chain_of, complete, emit, independent, one_by_one, top
 from rheo_core import Chooser, TreeShape
 from rheo_core.laws import residual, without
 from rheo_core.registry import FunctionMethod

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from exact.catalogue.parts import as_point_masses, chain_of, draw, emit, independent, one_by_one, top
+from exact.enumeration.fixed_trees import Draft, Node, NodeMethod, Siblings, VerifySiblings, node_at
 from exact.faults.case import DRAFT, ONE_LAYER, TARGET, Case, F, always, as_law, by_prefix, first_token
-from exact.nodewise import Draft, Node, NodeMethod, Siblings, VerifySiblings, node_at
+from exact.methods.parts import as_point_masses, chain_of, draw, emit, independent, one_by_one, top
 from rheo_core import SAMPLED, Chooser, TreeShape
 from rheo_core.laws import Row, zeroed
 from rheo_core.registry import FunctionMethod

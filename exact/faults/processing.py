@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from exact.catalogue.parts import chain_of, draw, emit, independent, one_by_one
+from exact.enumeration.fixed_trees import Node, NodeMethod, Siblings, node_at
 from exact.faults.case import DRAFT, ONE_LAYER, TARGET, W_TARGET, Case, F, Model, always, as_law, first_token
-from exact.nodewise import Node, NodeMethod, Siblings, node_at
+from exact.methods.parts import chain_of, draw, emit, independent, one_by_one
 from rheo_core import SAMPLED, Chooser, TreeShape
 from rheo_core.laws import Row, excess, residual, zeroed
 from rheo_core.registry import FunctionMethod

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from exact.catalogue.parts import emit, independent
+from exact.enumeration.fixed_trees import Node, VerifySiblings
 from exact.faults.case import DRAFT, ONE_LAYER, TARGET, Case, F, Model, always, as_law, first_token
 from exact.faults.draft_law import chain_method
-from exact.nodewise import Node, VerifySiblings
+from exact.methods.parts import emit, independent
 from rheo_core import Chooser
 from rheo_core.laws import Row, excess, normalise, zeroed
 from rheo_core.verification import Verdict

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from exact.catalogue.parts import complete, emit, independent, one_by_one, top, without_replacement
-from exact.catalogue.rejection import RRS, RRSW, shrinking, verify_distinct, verify_independent
-from exact.catalogue.typical import Threshold
+from exact.enumeration.fixed_trees import Node, NodeMethod, node_at
 from exact.faults.case import DRAFT, ONE_LAYER, PAIRS, TARGET, Case, F, always, by_prefix, first_token
 from exact.faults.coins import SharedCoin
 from exact.faults.draft_law import chain_method
-from exact.nodewise import Node, NodeMethod, node_at
+from exact.methods.parts import complete, emit, independent, one_by_one, top, without_replacement
+from exact.methods.rejection import RRS, RRSW, shrinking, verify_distinct, verify_independent
+from exact.methods.typical import Threshold
 from rheo_core import Chooser, TreeShape
 from rheo_core.laws import Row, excess, residual, without, zeroed
 from rheo_core.registry import FunctionMethod

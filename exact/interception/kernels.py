@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from exact.arithmetic import ZERO, exact, fraction
-from exact.interception.replay import frozen
-from exact.interception.rounding import FLOAT_TYPES
-from exact.interception.uniforms import Coin, Uniform
-from exact.outcomes import Walk
+from exact.enumeration.rationals import ZERO, exact, fraction
+from exact.enumeration.walk import Walk
+from exact.interception.symbolic import Coin, Uniform
+from exact.interception.symbolic_maps import FLOAT_TYPES
+from exact.interception.torch_law import frozen
 from rheo_core import InvalidInput
 
 MOST_COMBINATIONS = 1 << 20

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from exact.arithmetic import apart, exact_law, exact_row, fraction, long_numbers
-from exact.cycle_law import joint_law
-from exact.interception.replay import Interception, frozen
-from exact.interception.rounding import FLOAT_TYPES
+from exact.enumeration.cycle_law import joint_law
+from exact.enumeration.rationals import apart, exact_law, exact_row, fraction, long_numbers
+from exact.enumeration.walk import ASKED_AGAIN
+from exact.interception.float64_rerun import default_eps, float64_throughout, widened, widened_function
+from exact.interception.narrow_inputs import Seen
 from exact.interception.session import Coins
-from exact.interception.widening import Seen, default_eps, float64_throughout, widened, widened_function
-from exact.outcomes import ASKED_AGAIN
+from exact.interception.symbolic_maps import FLOAT_TYPES
+from exact.interception.torch_law import Interception, frozen
 from rheo_core import InvalidInput
 from rheo_core.laws import check_law
 

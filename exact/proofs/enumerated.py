@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from exact.outcomes import law
+from exact.enumeration.walk import law
 from exact.proofs.compiled import Rows
 from exact.proofs.layer import candidates
 from exact.proofs.symbolic import row_of

@@ -1,7 +1,8 @@
 """Numbers whose comparisons are decided by z3, both ways where both are possible.
 
 Where no sign of coefficients settles an order, the program is run once for each outcome that some draft law allows:
-the walk of `exact.outcomes` with comparisons as its branches. What holds at the end of every run holds for every law.
+the walk of `exact.enumeration.walk` with comparisons as its branches. What holds at the end of every run holds for
+every law.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import z3
 
-from exact.outcomes import Walk
+from exact.enumeration.walk import Walk
 
 TIMEOUT_MS = 10_000
 

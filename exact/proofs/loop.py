@@ -15,7 +15,7 @@ from typing import Any
 
 from sympy.core.relational import Relational
 
-from exact.outcomes import law as exact_law
+from exact.enumeration.walk import law as exact_law
 from exact.proofs.claims import LOOP_ACCEPTS, LOOP_EMITS, Claim
 from exact.proofs.compiled import Rows, holds
 from exact.proofs.layer import total

@@ -20,7 +20,6 @@ from typing import Any
 from sympy import Eq, Ge
 from sympy.core.relational import Relational
 
-from exact.journal import Journal, resumed
 from exact.proofs import enumerated
 from exact.proofs.cells import OPEN_PARTS, Cell, Part, cells
 from exact.proofs.claims import POOL_CLAIMS, Claim
@@ -29,6 +28,7 @@ from exact.proofs.layer import Layer, layer, ordered
 from exact.proofs.proof import Control, Proof, Verdict, Witness
 from exact.proofs.rings import Engine, sign
 from exact.proofs.symbolic import Symbolic
+from exact.runtime.journal import Journal, resumed
 
 MAX_VOCABULARY = 12
 CONTROL_VOCABULARY = 4

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 
-from exact.journal import Journal, resumed
 from exact.proofs import dominance, every, loop, pools, survival, verifiers
 from exact.proofs.claims import POOL_CLAIMS
 from exact.proofs.growth import prove_growth
 from exact.proofs.proof import Control, Proof, Witness
+from exact.runtime.journal import Journal, resumed
 
 GROWTH_SECONDS = 240
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exact.outcomes import Walk
+from exact.enumeration.walk import Walk
 from exact.proofs.rings import cancelled, sign
 from rheo_core.chooser import Chooser
 from rheo_core.laws import Row

@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from exact.outcomes import law as exact_law
+from exact.enumeration.walk import law as exact_law
 from exact.proofs.cells import ALL_PARTS, Cell, cells
 from exact.proofs.layer import total
 from exact.proofs.proof import Control, Proof, Verdict, Witness

@@ -16,9 +16,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpu_runner.chat import prompt_ids, tokenizer_of
-from gpu_runner.draws import derived
-from gpu_runner.models import CausalModel
+from gpu_runner.decode.draws import derived
+from gpu_runner.model.causal_lm import CausalModel
+from gpu_runner.model.chat import prompt_ids, tokenizer_of
 from gpu_runner.training.text import Line
 from rheo_core import InvalidInput
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from exact.files import save_bytes, save_text
+from exact.runtime.atomic_files import save_bytes, save_text
 from gpu_runner.training.head import write_head
 from gpu_runner.training.loop import Training
 from rheo_core import InvalidInput

@@ -14,11 +14,11 @@ import torch
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from exact.files import save_bytes, save_text
-from gpu_runner.drafts.checkpoint import ROPE_BASE, Checkpoint, EagleConfig
-from gpu_runner.drafts.eagle3 import EagleDraft, read_layers
-from gpu_runner.draws import derived
-from gpu_runner.models import CausalModel
+from exact.runtime.atomic_files import save_bytes, save_text
+from gpu_runner.decode.draws import derived
+from gpu_runner.model.causal_lm import CausalModel
+from gpu_runner.model.drafts.checkpoint import ROPE_BASE, Checkpoint, EagleConfig
+from gpu_runner.model.drafts.eagle3 import EagleDraft, read_layers
 from rheo_core import InvalidInput
 
 SPREAD = 0.02

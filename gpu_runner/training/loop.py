@@ -16,14 +16,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpu_runner.drafts.checkpoint import Checkpoint
-from gpu_runner.draws import check_seed
-from gpu_runner.laws import check_int
-from gpu_runner.models import CausalModel
+from gpu_runner.decode.draws import check_seed
+from gpu_runner.decode.laws import check_int
+from gpu_runner.model.causal_lm import CausalModel
+from gpu_runner.model.drafts.checkpoint import Checkpoint
+from gpu_runner.training.batches import packed, plan, row_of
 from gpu_runner.training.documents import Corpus, Document
 from gpu_runner.training.head import trainable
 from gpu_runner.training.objective import Judged, judge, losses, weights
-from gpu_runner.training.rows import packed, plan, row_of
 from gpu_runner.training.unrolled import read, unroll
 from rheo_core import InvalidInput
 

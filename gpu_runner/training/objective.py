@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gpu_runner.drafts.eagle3 import EagleDraft
-from gpu_runner.training.rows import Row
+from gpu_runner.model.drafts.eagle3 import EagleDraft
+from gpu_runner.training.batches import Row
 
 
 def weights(steps: int, decay: float) -> list[float]:

@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator, Sequence
 
 import torch
 
-from gpu_runner.cache import TreeCache
-from gpu_runner.chat import Message, end_ids, prompt_ids, text_of
-from gpu_runner.draws import derived, uniform
-from gpu_runner.laws import position, softmax
-from gpu_runner.models import CausalModel, on_device
+from gpu_runner.decode.draws import derived, uniform
+from gpu_runner.decode.laws import position, softmax
+from gpu_runner.model.cache import TreeCache
+from gpu_runner.model.causal_lm import CausalModel, on_device
+from gpu_runner.model.chat import Message, end_ids, prompt_ids, text_of
 from gpu_runner.training.documents import Document
 from gpu_runner.training.text import Line
 

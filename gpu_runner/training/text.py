@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpu_runner.chat import Message
+from gpu_runner.model.chat import Message
 from rheo_core import InvalidInput
 
 FORMS = "messages, conversations, question (and answer), turns, or text"

@@ -10,11 +10,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from gpu_runner.cache import TreeCache
-from gpu_runner.drafts.base import Level
-from gpu_runner.drafts.eagle3 import EagleDraft
-from gpu_runner.models import CausalModel, memory
-from gpu_runner.training.rows import Row
+from gpu_runner.model.cache import TreeCache
+from gpu_runner.model.causal_lm import CausalModel, memory
+from gpu_runner.model.drafts.base import Level
+from gpu_runner.model.drafts.eagle3 import EagleDraft
+from gpu_runner.training.batches import Row
 
 
 class Grown:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.arithmetic import exact_law, fraction
-from exact.optimum import optimum, pool_law
-from exact.outcomes import outcomes
+from exact.enumeration.rationals import exact_law, fraction
+from exact.enumeration.walk import outcomes
+from exact.methods.optimum import optimum, pool_law
 from rheo_core import DraftRow, InvalidInput, proxies, rates
 from rheo_core.pool import Pool
 from rheo_core.verification import algorithm_1, rrsw, vanilla

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from exact import law
-from exact.cycle_law import cycle_law, exact_pair, joint_law
+from exact.enumeration.cycle_law import cycle_law, exact_pair, joint_law
 from rheo_core import Pair, find_method, speculate
 
 

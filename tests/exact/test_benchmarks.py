@@ -11,9 +11,9 @@ from multiprocessing import get_context
 import pytest
 
 from exact import target_law
-from exact.classes import brute_force_classes, grown_classes
-from exact.cycle_law import exact_pair
-from exact.every_target import first_failing, first_moved, most_probable
+from exact.enumeration.cycle_law import exact_pair
+from exact.enumeration.tree_classes import brute_force_classes, grown_classes
+from exact.verdict.every_target import first_failing, first_moved, most_probable
 from rheo_core import Pair, TreeShape
 from tests.exact.laws import text_law
 from tests.pairs import alike, both, rational, rule

@@ -3,7 +3,7 @@
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from gpu_runner.tiny import tiny_model
+from gpu_runner.model.tiny import tiny_model
 
 WORDS = ["<end>", "user", "assistant", *"abcdefghij"]
 TEMPLATE = "{% for m in messages %}{{ m['role'] }} {{ m['content'] }} {% endfor %}assistant"

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from exact.catalogue import methods
 from exact.faults import cases
+from exact.methods import methods
 from montecarlo.audit_power import growth
 from montecarlo.auditing import FUNCTIONS, POSITIONS, Audit, audit, excesses
 from montecarlo.betting import BETS, Wealth, visible_excess

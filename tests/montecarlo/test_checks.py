@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from exact.catalogue import methods
 from exact.faults import cases
-from exact.rows_file import shipped_rows
+from exact.methods import methods
+from exact.methods.rows_file import shipped_rows
 from montecarlo.checks import ACCEPTANCE, AT_ROOT, BELOW, Suite, depth_name, expected_acceptance
 from montecarlo.pairs import Dials, TablePair, rows_pair, synthetic
 from montecarlo.planning import WITNESSES, ErrorRates, best_witness, laws, power

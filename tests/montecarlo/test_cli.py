@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exact.commands import options
-from exact.journal import Journal
+from exact.cli import options
+from exact.runtime.journal import Journal
 from montecarlo.checks import Suite, Tally
-from montecarlo.cli import app
+from montecarlo.cli.main import app
 from montecarlo.recording import Writer
 
 FAST = ["--vocabulary", "12", "--states", "4", "--overlap", "0.8", "--width", "3", "--depth", "2", "--budget", "4"]
@@ -185,7 +185,7 @@ def test_a_simulation_goes_on_where_it_stopped(capsys, tmp_path, monkeypatch):
 
 def test_audit_reads_standard_input(recorded):
     content = (recorded / "bad.jsonl.gz").read_bytes()
-    code = "from montecarlo.cli import main; main()"
+    code = "from montecarlo.cli.main import main; main()"
     done = subprocess.run([sys.executable, "-c", code, "audit", "-"], input=content, capture_output=True, check=False)
     assert done.returncode == 1
     assert b"EVIDENCE OF LOSS" in done.stdout
@@ -213,7 +213,7 @@ def test_an_interrupt_exits_130(monkeypatch):
 
 def test_the_installed_command_runs():
     done = subprocess.run(
-        [sys.executable, "-c", "from montecarlo.cli import main; main()", "--help"],
+        [sys.executable, "-c", "from montecarlo.cli.main import main; main()", "--help"],
         capture_output=True,
         text=True,
         check=False,

@@ -11,9 +11,9 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra `pl
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from exact import table1
-from exact.catalogue import methods
-from exact.drawing import COLOURS
+from exact.acceptance import table1
+from exact.methods import methods
+from exact.report import COLOURS
 from montecarlo import Audit, Chunker, TablePair, Uniforms, simulate
 from montecarlo.checks import Suite
 from montecarlo.planning import WITNESSES, ErrorRates, method_power, plans

@@ -7,20 +7,19 @@ from functools import partial
 
 import pytest
 
-from exact import cli
-from exact.acceptance import Costs, choices
-from exact.catalogue import methods
-from exact.commands import certify, classes, faults, options
-from exact.commands.compare import compare
-from exact.executors import cluster, in_order, processes
+from exact.acceptance.one_layer import Costs, choices
+from exact.acceptance.sweeps import sweep, versions_of
+from exact.cli import certify, classes, faults, main, options
+from exact.cli.compare import compare
 from exact.faults import cases
-from exact.hunting import Bounds, exhaust
-from exact.hunting.gap import widest_gaps
-from exact.journal import Journal, resumed
-from exact.rows_file import parse_rows
-from exact.sweeps import sweep, versions_of
+from exact.methods import methods
+from exact.methods.rows_file import parse_rows
+from exact.runtime.executors import cluster, in_order, processes
+from exact.runtime.journal import Journal, resumed
+from exact.search import Bounds, exhaust
+from exact.search.acceptance_gap import widest_gaps
 from montecarlo.checks import Suite
-from montecarlo.cli import app as montecarlo_app
+from montecarlo.cli.main import app as montecarlo_app
 from montecarlo.pairs import Dials, synthetic
 from montecarlo.planning import ErrorRates, Powers
 from montecarlo.simulation import MISS, simulate
@@ -207,16 +206,16 @@ def test_a_command_whose_worker_is_killed_says_so_and_goes_on(tmp_path, capsys):
         "2",
         "--json",
     ]
-    assert options.run(cli.app, arguments) == 0
+    assert options.run(main.app, arguments) == 0
     undisturbed = capsys.readouterr().out
     arguments += ["--workers", "2", "--resume", str(journal)]
     flag.touch()
-    assert options.run(cli.app, arguments) == 2
+    assert options.run(main.app, arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("error: executor: got a worker died")
     assert captured.err.count("\n") == 1
-    assert options.run(cli.app, arguments) == 0
+    assert options.run(main.app, arguments) == 0
     assert capsys.readouterr().out == undisturbed
 
 

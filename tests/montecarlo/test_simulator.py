@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from exact.rows_file import parse_rows, shipped_rows
+from exact.methods.rows_file import parse_rows, shipped_rows
 from montecarlo.pairs import CallablePair, Dials, TablePair, rows_pair, scores, synthetic
 from montecarlo.simulator import ReferenceLoop, Simulator, engine, texts
 from montecarlo.uniforms import AddressChooser, Uniforms

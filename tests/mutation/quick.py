@@ -15,8 +15,11 @@ def check() -> None:
     from exact.faults import cases
     from rheo_core import TreeShape, proxies
     from tests.core import test_rates
-    from tests.exact import test_catalogue, test_classes, test_facts, test_faults, test_trees
-    from tests.exact.test_second_implementation import (
+    from tests.exact.acceptance import test_facts
+    from tests.exact.enumeration import test_tree_classes, test_trees
+    from tests.exact.faults import test_faults
+    from tests.exact.methods import test_catalogue
+    from tests.exact.verdict.test_second_implementation import (
         CASES,
         compare,
         test_a_proxy_enters_in_the_arithmetic_of_the_row,
@@ -43,10 +46,10 @@ def check() -> None:
         test_facts.test_a_float_law_that_holds_more_than_1_is_drafted_like_any_other(np.float32, name, 0)
     for models, case in product(pairs, CASES):
         compare(models, *case)
-        test_classes.assert_same_tree(models.pair(), TreeShape(3, 3, 7), case[1], proxies.RHEO, 0)
-    test_classes.test_unpruned_trees_are_all_trees()
-    test_classes.test_the_k_cap_is_met()
-    test_classes.test_a_proxy_that_breaks_lemma_4_is_enumerated_by_brute_force()
+        test_tree_classes.assert_same_tree(models.pair(), TreeShape(3, 3, 7), case[1], proxies.RHEO, 0)
+    test_tree_classes.test_unpruned_trees_are_all_trees()
+    test_tree_classes.test_the_k_cap_is_met()
+    test_tree_classes.test_a_proxy_that_breaks_lemma_4_is_enumerated_by_brute_force()
     for rule in test_faults.RULES:
         test_faults.test_a_candidate_that_is_no_id_is_refused(rule, -1)
         test_faults.test_an_entry_that_rounds_above_1_is_a_sure_coin(rule)

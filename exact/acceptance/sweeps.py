@@ -1,0 +1,87 @@
+"""tau over the rheostat m, the temperature and the rows: the points of which Figures 3 and 4 are made, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from exact.acceptance.one_layer import acceptance_length, over_leads
+from exact.methods.load import label, own_errors
+from exact.methods.rows_file import Rows
+from exact.runtime.journal import Journal, resumed
+from exact.verdict.document import number
+from rheo_core import Method, Pair, TreeMethod, TreeShape
+from rheo_core.rows import Prefix
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """tau of one method on one file at one temperature."""
+
+    method: Method
+    rows: str
+    temperature: float
+    acceptance_length: Fraction
+
+    @property
+    def lead(self) -> int | None:
+        """m, where the method has one."""
+        return self.method.lead if isinstance(self.method, TreeMethod) else None
+
+    def document(self) -> dict[str, Any]:
+        """The point with its exact number."""
+        return {
+            "method": label(self.method),
+            "rows": self.rows,
+            "lead": self.lead,
+            "temperature": self.temperature,
+            "acceptance_length": number(self.acceptance_length),
+        }
+
+
+def sweep(
+    methods: Iterable[Method],
+    files: Sequence[Rows],
+    shape: TreeShape,
+    prefix: Prefix = (),
+    *,
+    executor: Executor | None = None,
+    journal: Journal | None = None,
+) -> Iterator[Sweep]:
+    """tau of each method on each file, at the file's own temperature; jobs for any `concurrent.futures` executor."""
+    versions = list(methods)
+    points = [(file, method) for file in files for method in versions]
+    jobs = {
+        f"{number}: tau of {label(method)} on {file.name} at T = {file.temperature:g}": number
+        for number, (file, method) in enumerate(points)
+    }
+    lengths = resumed(partial(_length, points, shape, prefix), jobs, executor, journal)
+    for (file, method), length in zip(points, lengths, strict=True):
+        yield Sweep(method, file.name, float(file.temperature), length)
+
+
+def _length(points: Sequence[tuple[Rows, Method]], shape: TreeShape, prefix: Prefix, which: int) -> Fraction:
+    file, method = points[which]
+    with own_errors(method):
+        return acceptance_length(method, Pair(file.target, file.draft, file.ids), shape, prefix)
+
+
+def versions_of(rule: Method, shape: TreeShape, lead: int | None = None) -> list[Method]:
+    """The method at every m up to K (or at the given m); itself where it has none."""
+    if not isinstance(rule, TreeMethod) or rule.lead is None:
+        return [rule]
+    return list(over_leads(rule, shape, None if lead is None else [lead]))
+
+
+def sweep_mean(swept: Sequence[Sweep], version: str, temperature: float, rows: str | None = None) -> float:
+    """tau of one version, as `label` names it, at one temperature: on one file, or the mean over all."""
+    values = [
+        each.acceptance_length
+        for each in swept
+        if label(each.method) == version and each.temperature == temperature and rows in (None, each.rows)
+    ]
+    return float(sum(values, Fraction(0)) / len(values))

@@ -1,0 +1,1 @@
+"""The commands of `rheo-exact`, one module each; `exact.cli.main` puts them together."""

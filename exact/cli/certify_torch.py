@@ -1,0 +1,174 @@
+"""`rheo-exact certify --torch path.py:function`: the verdict on a function as it stands in a file.
+
+The file says what is right: a name `target` beside the function (or another one, by option) holds the law, the row, the
+sampler or, with a name `length`, the model that `certify_function` takes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from exact.cli import options
+from exact.enumeration.walk import EnumerationError, TooManyDraws, TooManyOutcomes, share
+from exact.interception.session import Coins, covered
+from exact.interception.torch_law import Interception
+from exact.interception.verdict import FunctionCertificate, certify_function, plain
+from exact.methods.load import load_name
+from exact.report import function_page
+from exact.runtime import atomic_files
+from rheo_core import InvalidInput
+from rheo_core.errors import check_count
+
+LIMIT = 100_000
+SECONDS = 600.0
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How long a function may be followed: outcomes, and seconds of time (0: no limit)."""
+
+    outcomes: int = LIMIT
+    seconds: float = SECONDS
+
+    def __post_init__(self) -> None:
+        check_count("limit", self.outcomes, 0)
+        if not 0 <= self.seconds < math.inf:
+            raise InvalidInput("seconds", self.seconds, "a number of at least 0 (0: no limit)")
+
+    @property
+    def limit(self) -> int | None:
+        """The outcomes, or None."""
+        return self.outcomes or None
+
+
+class OutOfTime(EnumerationError):
+    """More time than was given; what was enumerated until then is said."""
+
+    def __init__(self, seconds: float, mass: Fraction | None) -> None:
+        held = "" if mass is None else f" (the runs enumerated hold {share(mass)} of the mass)"
+        super().__init__(f"not done after {seconds:g} s{held}; --seconds gives it more, 0 lifts the limit")
+
+
+class _Alarm(BaseException):
+    """The end of the time; no `except Exception` of the code under test takes it for its own."""
+
+
+@contextmanager
+def timed(seconds: float) -> Iterator[None]:
+    """Raise `OutOfTime` after so many seconds, wherever the code under test is (0, or without such signals: never)."""
+    if not seconds or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[Fraction | None] = []
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        held.append(covered())
+        raise _Alarm
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1)  # and again each second, should the code swallow it
+    try:
+        yield
+    except _Alarm:
+        raise OutOfTime(seconds, held[0]) from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def certify_file(
+    spec: str, target: str | None = None, coins: str = "ideal", bounds: Bounds | None = None
+) -> tuple[FunctionCertificate | None, dict[str, Any]]:
+    """The verdict on `path.py:function`, a function of no argument, and the JSON document of the run.
+
+    The right law is the name `target` in the same file (the option gives another name); `length`, where the file has
+    it, is the number of tokens compared. Without a target the verdict is None and the document holds the law alone.
+    """
+    path, _, name = spec.rpartition(":")
+    if not path.endswith(".py") or not name:
+        raise InvalidInput("torch", spec, "path.py:function")
+    if coins not in ("ideal", "grid"):
+        raise InvalidInput("coins", coins, "'ideal' or 'grid'")
+    kind: Coins = "grid" if coins == "grid" else "ideal"
+    function = load_name(path, name, "torch")
+    if not callable(function):
+        raise InvalidInput(spec, function, "a function")
+    try:
+        inspect.signature(function).bind()
+    except TypeError:
+        raise InvalidInput(spec, str(inspect.signature(function)), "a function of no argument (wrap it)") from None
+    names = function.__globals__ if hasattr(function, "__globals__") else {}
+    if target is not None and target not in names:
+        raise InvalidInput("target", f"{path}:{target}", "a name that the file defines")
+    right = names.get("target" if target is None else target)
+    bounds = bounds or Bounds()
+    document: dict[str, Any] = {"command": "certify", "torch": spec}
+    try:
+        with timed(bounds.seconds):
+            if right is None:
+                law = Interception(kind, bounds.limit).law(function)
+                rows = [[plain(key), str(mass), float(mass)] for key, mass in law.items()]
+                return None, document | {"lossless": None, "verdict": "no target", "law": rows}
+            certificate = certify_function(
+                function, target=right, length=names.get("length"), coins=kind, limit=bounds.limit
+            )
+    except (TooManyOutcomes, TooManyDraws) as error:
+        raise EnumerationError(f"{error}; --limit N allows N outcomes, 0 any number and runs of any length") from None
+    except (InvalidInput, EnumerationError):
+        raise
+    except Exception as error:
+        said = "; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", [])])
+        raise InvalidInput(spec, said, "a function that runs on every branch") from error
+    return certificate, document | certificate.document()
+
+
+def report(certificate: FunctionCertificate | None, document: dict[str, Any]) -> str:
+    """What the command prints."""
+    if certificate is not None:
+        return str(certificate)
+    lines = [f"P({key}) = {mass} = {value:.9g}" for key, mass, value in document["law"]]
+    return "\n".join([*lines, "no `target` in the file: the law alone, no verdict"])
+
+
+def exit_code(certificate: FunctionCertificate | None) -> int:
+    """0 lossless, 1 lossy, 3 undecided."""
+    if certificate is None or certificate.lossless is None:
+        return options.UNDECIDED
+    return options.LOSSLESS if certificate.lossless else options.LOSSY
+
+
+def run(
+    spec: str,
+    target: str | None = None,
+    coins: str = "ideal",
+    bounds: Bounds | None = None,
+    as_json: bool = False,
+    save: Path | None = None,
+    page: Path | None = None,
+) -> int:
+    """Certify the function, print the verdict or the JSON document, write it or the page if asked; the exit code."""
+    with options.err.status(f"every outcome of {spec}") if options.err.is_terminal else nullcontext():
+        certificate, document = certify_file(spec, target, coins, bounds)
+    if not as_json:
+        options.out.print(report(certificate, document), highlight=False, markup=False)
+    options.deliver(document, as_json, save)
+    if page is not None:
+        law = {_key(key): Fraction(mass) for key, mass, _ in document["law"]}
+        made = function_page(spec, certificate, law, options.provenance(), target or "target")
+        atomic_files.save_text(page, made, "report")
+    return exit_code(certificate)
+
+
+def _key(result: Any) -> Any:
+    """A result of a JSON document as it was: lists are tuples."""
+    return tuple(map(_key, result)) if isinstance(result, list) else result

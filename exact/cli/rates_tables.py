@@ -1,0 +1,90 @@
+"""What `rheo-exact rates` shows of one pool: lines of closed forms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from exact.enumeration.cycle_law import exact_pair
+from exact.enumeration.rationals import fraction, written
+from exact.methods.rows_file import Rows
+from exact.verdict.document import number
+from rheo_core import InvalidInput, Pair, rates
+from rheo_core.rows import Prefix
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Closed forms of one pool."""
+
+    rows: str
+    m: int
+    n: int
+    rheo: Fraction
+    bound: Fraction
+    rrsw: Fraction
+    top_k: Fraction
+    optimum: Fraction
+    gain: Fraction
+
+    def cells(self) -> list[str]:
+        """The line of the table."""
+        values = (self.rheo, self.bound, self.rrsw, self.top_k, self.optimum)
+        gaps = (self.optimum - self.rheo, self.optimum - self.rrsw, self.gain)
+        return [str(self.m), str(self.n), *(shown(value) for value in (*values, *gaps))]
+
+    def document(self) -> dict[str, Any]:
+        """The line with exact numbers."""
+        return {
+            "rows": self.rows,
+            "m": self.m,
+            "n": self.n,
+            "rheo": number(self.rheo),
+            "rheo_bound": number(self.bound),
+            "rrsw": number(self.rrsw),
+            "top_k": number(self.top_k),
+            "optimum": number(self.optimum),
+            "gap_rheo": number(self.optimum - self.rheo),
+            "gap_rrsw": number(self.optimum - self.rrsw),
+            "approximate_gain": number(self.gain),
+        }
+
+
+def shown(value: Fraction) -> str:
+    """A short exact number as it is, a long one to four digits."""
+    text = str(value)
+    return text if len(text) <= 6 else f"{float(value):.4f}"
+
+
+def pool_line(name: str, p: Any, q: Any, m: int, n: int, ids: Sequence[int] | None = None) -> Pool:
+    """Every closed form for one p, q, m, n."""
+    functions = (
+        rates.rheo_rate,
+        rates.rheo_bound,
+        rates.rrsw_rate,
+        rates.topk_rate,
+        rates.optimal_rate,
+        rates.approximate_gain,
+    )
+    return Pool(name, m, n, *(fraction(function(p, q, m, n, ids=ids)) for function in functions))
+
+
+def pools_of(file: Rows, prefix: Prefix, width: int, lead: int | None, n: int | None) -> Iterator[Pool]:
+    """Closed forms at one prefix of a file: every m up to K (or the given one), n = K (or the given one)."""
+    pair = exact_pair(Pair(file.target, file.draft, file.ids))
+    p, q = pair.p(prefix), pair.q(prefix)
+    if lead is not None and lead > width:
+        raise InvalidInput("lead", lead, f"0 to the width K = {width}")
+    size = min(width, len(q.score)) if n is None else n
+    for m in range(width + 1) if lead is None else [lead]:
+        yield pool_line(file.name, p, q, m, size, file.ids)
+
+
+def rationals(text: str, name: str) -> list[Fraction]:
+    """Numbers or a/b, joined by commas, as exact rationals."""
+    try:
+        return [written(part.strip()) for part in text.split(",")]
+    except (ValueError, ZeroDivisionError):
+        raise InvalidInput(name, text, "numbers or a/b joined by commas") from None

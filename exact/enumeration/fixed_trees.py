@@ -1,0 +1,140 @@
+"""Methods that treat a fixed tree parent by parent: how siblings are drafted, and how they are verified.
+
+Most rules in the literature are of this kind. Which slots exist is settled by the shape alone, so the drafts of
+different parents are independent; the exact law of a cycle then needs only the law at each parent, and what lies below
+rejected siblings never has to be enumerated. `cycle` itself drafts the whole tree first, as a decoder does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from exact.enumeration.rationals import ONE, ZERO
+from exact.enumeration.walk import outcomes
+from rheo_core import Chooser, Cycle, TreeShape
+from rheo_core.laws import Row
+from rheo_core.registry import Claim
+from rheo_core.rows import DraftModel, Pair, Prefix, TargetModel, check_prefix
+from rheo_core.tree import ROOT, Nodes, SlotPath
+from rheo_core.verification import Place, Verdict
+
+Widths = Mapping[SlotPath, int]
+"""How many slots each parent has; parents before children, () the root, leaves left out."""
+
+Topology = Callable[[TreeShape], Widths]
+
+
+@dataclass(frozen=True)
+class Node:
+    """What is known at one parent before anything is drawn there, all in target ids.
+
+    `p` target law [V]; `q` the law that tokens are drawn from [V]; `order` the draft's tokens by falling score; `width`
+    the number of slots (0 at a leaf); `at` = (cycle, slot path), from which coins and draws take their addresses.
+    """
+
+    p: Row
+    q: Row
+    order: tuple[int, ...]
+    width: int
+    at: Place
+
+
+Siblings = list[tuple[int, int]]
+"""(token, kind) in slot order; fewer than the width where the draft runs out of tokens."""
+
+Draft = Callable[[Node, Chooser], Siblings]
+VerifySiblings = Callable[[Node, Sequence[int], Chooser], Verdict]
+
+
+@dataclass(frozen=True)
+class NodeMethod:
+    """A topology, a rule that drafts siblings, and a rule that verifies them."""
+
+    name: str
+    claim: Claim
+    topology: Topology
+    draft: Draft
+    verify: VerifySiblings
+
+    def cycle(
+        self,
+        target: TargetModel,
+        draft: DraftModel,
+        prefix: Prefix,
+        shape: TreeShape,
+        chooser: Chooser,
+        ids: Sequence[int] | None = None,
+    ) -> Cycle:
+        """Draft the whole tree, verify it from the root, emit 1..D+1 target ids."""
+        pair = Pair(target, draft, ids)
+        prefix = check_prefix(prefix, pair)
+        widths = self.topology(shape)
+        nodes = Nodes()
+        children: dict[SlotPath, list[int]] = {}
+        row_of: dict[SlotPath, int] = {(): ROOT}
+        for parent_path, width in widths.items():
+            if parent_path not in row_of:
+                continue  # below a slot that the draft could not fill
+            parent = row_of[parent_path]
+            siblings = self.draft(node_at(pair, prefix + nodes.tokens_to(parent), parent_path, width), chooser)
+            for slot, (token, kind) in enumerate(siblings):
+                row = nodes.append(parent, slot, kind, token, 1)
+                row_of[(*parent_path, slot)] = row
+                children.setdefault(parent_path, []).append(row)
+        path: SlotPath = ()
+        tokens: tuple[int, ...] = ()
+        while True:
+            candidates = [nodes.token[row] for row in children.get(path, [])]
+            here = node_at(pair, prefix + tokens, path, widths.get(path, 0))
+            token, child = self.verify(here, candidates, chooser)
+            tokens = (*tokens, token)
+            if child == ROOT:
+                return Cycle(tokens, len(tokens) - 1, nodes.tree(np.dtype(object)))
+            path = (*path, child)
+
+
+def node_at(pair: Pair, context: Prefix, path: SlotPath, width: int) -> Node:
+    """The two models at one parent; the draft is not asked where there is no slot (nothing is drafted at depth D)."""
+    p = pair.p(context)
+    if not width:
+        return Node(p, np.zeros_like(p), (), 0, (0, path))
+    row = pair.q(context)
+    drawn = row.tail([])
+    q = np.zeros_like(p) if drawn is None else pair.in_target_ids(drawn, len(p))
+    return Node(p, q, tuple(pair.target_id(token) for token in row.order.tolist()), width, (0, path))
+
+
+def nodewise_law(method: NodeMethod, pair: Pair, prefix: Prefix, shape: TreeShape) -> dict[tuple[int, ...], Any]:
+    """The exact law of the tokens that one cycle emits, from the law at each parent that the text can reach."""
+    widths = method.topology(shape)
+    known: dict[tuple[Prefix, SlotPath], dict[Verdict, Any]] = {}
+    law: dict[tuple[int, ...], Any] = {}
+    waiting: list[tuple[tuple[int, ...], SlotPath, Any]] = [((), (), ONE)]
+    while waiting:
+        tokens, path, mass = waiting.pop()
+        if (tokens, path) not in known:
+            known[tokens, path] = node_law(method, node_at(pair, prefix + tokens, path, widths.get(path, 0)))
+        for (token, child), weight in known[tokens, path].items():
+            longer = (*tokens, token)
+            if child == ROOT:
+                law[longer] = law.get(longer, ZERO) + mass * weight
+            else:
+                waiting.append((longer, (*path, child), mass * weight))
+    return law
+
+
+def node_law(method: NodeMethod, node: Node) -> dict[Verdict, Any]:
+    """The exact law of (token, slot of the accepted sibling or -1) at one parent."""
+
+    def program(chooser: Chooser) -> Verdict:
+        siblings = method.draft(node, chooser) if node.width else []
+        return method.verify(node, [token for token, _ in siblings], chooser)
+
+    masses: dict[Verdict, Any] = {}
+    for verdict, weight in outcomes(program):
+        masses[verdict] = masses.get(verdict, ZERO) + weight
+    return masses

@@ -1,0 +1,55 @@
+"""Torch's side of running the same code in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from exact.interception.narrow_inputs import Seen
+
+_NARROW = (torch.float32, torch.float16, torch.bfloat16)
+_CASTS = {torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16}
+
+
+class Widened(TorchFunctionMode):
+    """Replaces every narrower float type asked for, and every narrower tensor met, by float64."""
+
+    def __init__(self, seen: Seen) -> None:
+        super().__init__()
+        self.seen = seen
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        if name == "__get__":
+            return func(*args)
+        if func in _CASTS:
+            func = torch.Tensor.double
+        kwargs = {key: value if key == "out" else self._wide(value) for key, value in (kwargs or {}).items()}
+        kept = (
+            1 if name == "__setitem__" or (name.endswith("_") and not name.endswith("__")) or name[:3] == "__i" else 0
+        )
+        return func(*args[:kept], *map(self._wide, args[kept:]), **kwargs)
+
+    def _wide(self, value: Any) -> Any:
+        if isinstance(value, torch.dtype):
+            return torch.float64 if value in _NARROW else value
+        if type(value) in (list, tuple):
+            return type(value)(map(self._wide, value))
+        if not isinstance(value, torch.Tensor) or value.dtype not in _NARROW:
+            return value
+        return self.seen.widened(value.detach().to(torch.float64), torch.finfo(value.dtype).eps)
+
+
+@contextmanager
+def default_float64(seen: Seen) -> Iterator[None]:
+    """float64 as the type of new tensors."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)

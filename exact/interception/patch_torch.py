@@ -1,0 +1,354 @@
+"""Torch's random functions, caught while unmodified code runs.
+
+A function mode sees every call of torch's Python interface and answers the random ones from the session. Around the
+functions that may draw inside, a dispatch mode sees what reaches torch's kernels and refuses every random one. What
+escapes both moves the global generator, which is looked at after every run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from exact.interception.session import Session, Source
+from exact.interception.symbolic import Uniform
+from exact.interception.symbolic_tensors import OPERATIONS, become, cells, forget, from_cells, kind, name_of
+from exact.interception.torch_operations import FUNCTIONS
+from exact.runtime.patches import Patch, refuser
+from exact.runtime.unsupported import Unsupported
+
+Random = Callable[..., Any]
+OPERATIONS.update(FUNCTIONS)
+_MADE_BEFORE = "a generator made during the call, or none"
+
+
+class RandomTorch(TorchFunctionMode):
+    """Answers torch's random functions from a session; everything else is torch's own."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        caught = _CAUGHT.get(func)
+        if caught is not None:
+            return self._drawn(caught, func, args, kwargs)
+        if func in _TENSORS_OF and _holds_uniform(args[0]):
+            return Uniform.__torch_function__(func, types, args, kwargs)
+        if _may_draw_inside(func):
+            with Uncaught():  # type: ignore[no-untyped-call]
+                return func(*args, **kwargs)
+        return func(*args, **kwargs)
+
+    def _drawn(self, caught: Random, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        if kwargs.get("out") is not None:
+            raise Unsupported(f"{name_of(func)}(out=...)", type(kwargs["out"]).__name__, "a call without out=")
+        generator = kwargs.pop("generator", None)
+        if generator is None:
+            source = self.session.globals["torch"]
+        elif isinstance(generator, CaughtGenerator) and generator.source._session is self.session:
+            source = generator.source
+        else:
+            raise Unsupported(f"{name_of(func)}(generator=...)", "a torch.Generator made before the call", _MADE_BEFORE)
+        return caught(self.session, source, func, *args, **kwargs)
+
+
+class Uncaught(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Refuses every random kernel: one that gets here was called by compiled or composite code unseen above."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        random = _IS_RANDOM.get(func)
+        if random is None:
+            random = _IS_RANDOM[func] = torch.Tag.nondeterministic_seeded in func.tags
+        if random and not _draws_nothing(func, args, kwargs or {}):
+            raise Unsupported(f"the random kernel {func}", "a draw inside a composite or compiled function", _FOLLOWED)
+        return func(*args, **(kwargs or {}))
+
+
+_IS_RANDOM: dict[Any, bool] = {}
+_GUARDED: dict[Any, bool] = {}
+_DRAWING_INSIDE = ("dropout", "rrelu", "attention", "lstm", "gru", "rnn", "dirichlet", "gamma", "nested", "sdp")
+
+
+def _may_draw_inside(func: Any) -> bool:
+    """Whether a function of torch may draw where the function mode does not see it: Python ones, and some kernels."""
+    guarded = _GUARDED.get(func)
+    if guarded is None:
+        name = getattr(func, "__name__", "")
+        inside = any(word in name for word in _DRAWING_INSIDE)
+        guarded = _GUARDED[func] = isinstance(func, FunctionType) or inside
+    return guarded
+
+
+_TENSORS_OF = {torch.tensor, torch.as_tensor, torch.asarray}
+_FOLLOWED = (
+    "rand, rand_like, uniform_, bernoulli, multinomial, randint, random_, randperm, exponential_, or "
+    "F.gumbel_softmax(hard=True)"
+)
+
+
+def _draws_nothing(func: Any, args: Any, kwargs: dict[str, Any]) -> bool:
+    """Whether a kernel that may be random draws nothing here: attention without dropout."""
+    name = func.overloadpacket.__name__
+    if "attention" not in name and "sdp" not in name:
+        return False
+    names = [argument.name for argument in func._schema.arguments]
+    given = dict(zip(names, args, strict=False)) | kwargs
+    defaults = {argument.name: argument.default_value for argument in func._schema.arguments}
+    return not given.get("dropout_p", defaults.get("dropout_p"))
+
+
+def _holds_uniform(data: Any) -> bool:
+    if isinstance(data, np.ndarray):
+        return data.dtype == np.dtype(object) and any(map(_holds_uniform, data.flatten().tolist()))
+    if isinstance(data, list | tuple):
+        return any(map(_holds_uniform, data))
+    return isinstance(data, Uniform)
+
+
+class CaughtGenerator(torch.Generator):
+    """The torch.Generator that code makes during the call: a stream of the session."""
+
+    source: Source
+
+    def manual_seed(self, seed: int) -> CaughtGenerator:
+        """Start the stream of a seed."""
+        self.source.seed(("torch", int(seed)))
+        return self
+
+    def seed(self) -> int:
+        """Refused."""
+        raise Unsupported("Generator.seed", "a seed from the system", "manual_seed, or no seed")
+
+    def get_state(self) -> Any:
+        """Refused."""
+        raise Unsupported("Generator.get_state", "the state of a generator", "draws alone")
+
+    def set_state(self, state: Any) -> Any:
+        """Refused."""
+        raise Unsupported("Generator.set_state", "the state of a generator", "draws alone")
+
+
+def torch_patches(session: Session) -> list[Patch]:
+    """What catches the making and seeding of torch's generators."""
+
+    class Generator(CaughtGenerator):
+        def __new__(cls, device: Any = "cpu") -> Any:
+            generator = super().__new__(cls, device=device)  # type: ignore[call-arg]
+            generator.source = Source(session)
+            return generator
+
+        def __init__(self, device: Any = "cpu") -> None:
+            pass
+
+    def manual_seed(seed: int) -> Any:
+        session.globals["torch"].seed(("torch", int(seed)))
+
+    def from_numpy(array: Any) -> torch.Tensor:
+        return torch.as_tensor(array) if _holds_uniform(array) else original_from_numpy(array)
+
+    original_from_numpy = torch.from_numpy
+    state = ("the state of the global generator", "torch.manual_seed, or draws alone")
+    values = {"Generator": Generator, "manual_seed": manual_seed, "from_numpy": from_numpy}
+    values |= {name: refuser(f"torch.{name}", *state) for name in ("seed", "get_rng_state", "set_rng_state")}
+    return [
+        Patch(module, name, value)
+        for module in (torch, torch.random)
+        for name, value in values.items()
+        if hasattr(module, name)
+    ]
+
+
+@contextmanager
+def torch_caught(session: Session) -> Iterator[None]:
+    """Catch torch's random calls."""
+    forget()
+    guard = Uncaught() if session.suspicious else nullcontext()  # type: ignore[no-untyped-call]
+    with guard, RandomTorch(session):
+        yield
+
+
+def _uniforms(session: Session, source: Source, like: torch.Tensor, low: Any = 0, high: Any = 1) -> torch.Tensor:
+    name = kind(like.dtype)
+    if session.coins == "grid" and like.device.type != "cpu":
+        raise Unsupported("coins on a grid", f"a generator of {like.device}", "CPU tensors (other grids are not known)")
+
+    def make() -> list[Any]:
+        fresh = [session.uniform(name) for _ in range(like.numel())]
+        return fresh if (low, high) == (0, 1) else [x * (high - low) + low for x in fresh]
+
+    return from_cells(source.draw(("uniform", like.numel(), name, low, high), make), like)
+
+
+def _rand(session: Session, source: Source, func: Any, *size: Any, **kwargs: Any) -> Any:
+    return _uniforms(session, source, torch.empty(*size, **kwargs))
+
+
+def _rand_like(session: Session, source: Source, func: Any, tensor: Any, **kwargs: Any) -> Any:
+    return _uniforms(session, source, torch.empty_like(_plain(tensor), **kwargs))
+
+
+def _uniform_(session: Session, source: Source, func: Any, tensor: Any, *bounds: Any, **named: Any) -> Any:
+    low, high = _arguments(bounds, named, ("from", 0), ("to", 1))
+    return become(tensor, _uniforms(session, source, _plain(tensor), low, high))
+
+
+def _exponential_(session: Session, source: Source, func: Any, tensor: Any, *given: Any, **named: Any) -> Any:
+    (rate,) = _arguments(given, named, ("lambd", 1))
+    like = _plain(tensor)
+    kind(like.dtype)
+    noise = source.draw(
+        ("exponential", like.numel(), rate), lambda: [session.exponential(rate) for _ in range(like.numel())]
+    )
+    return become(tensor, from_cells(noise, like))
+
+
+def _bernoulli(session: Session, source: Source, func: Any, tensor: Any, *given: Any, **named: Any) -> Any:
+    (p,) = _arguments(given, named, ("p", None))
+    values = _known(func, tensor) if p is None else [p] * tensor.numel()
+    flips = source.draw(("bernoulli", tuple(values)), lambda: [session.flip("torch.bernoulli", x) for x in values])
+    return torch.tensor(flips, dtype=tensor.dtype, device=tensor.device).reshape(tensor.shape)
+
+
+def _bernoulli_(session: Session, source: Source, func: Any, tensor: Any, *given: Any, **named: Any) -> Any:
+    (p,) = _arguments(given, named, ("p", 0.5))
+    values = _known(func, p.expand(tensor.shape)) if isinstance(p, torch.Tensor) else [p] * tensor.numel()
+    flips = source.draw(("bernoulli", tuple(values)), lambda: [session.flip("torch.bernoulli_", x) for x in values])
+    return tensor.copy_(torch.tensor(flips, dtype=tensor.dtype, device=tensor.device).reshape(tensor.shape))
+
+
+def _multinomial(session: Session, source: Source, func: Any, weights: Any, *given: Any, **named: Any) -> Any:
+    count, replacement = _arguments(given, named, ("num_samples", None), ("replacement", False))
+    numbers = _known(func, weights)
+    width = weights.shape[-1]
+    rows = [numbers[i : i + width] for i in range(0, len(numbers), width)]
+
+    def make() -> list[list[int]]:
+        if not replacement and count > 1:
+            return [session.without_replacement("torch.multinomial", row, count) for row in rows]
+        return [[session.index("torch.multinomial", row) for _ in range(count)] for row in rows]
+
+    if count > width and not replacement:
+        raise Unsupported("torch.multinomial", f"{count} of {width} without replacement", "at most as many")
+    drawn = source.draw(("multinomial", tuple(numbers), width, count, replacement), make)
+    return torch.tensor(drawn, dtype=torch.long, device=weights.device).reshape(*weights.shape[:-1], count)
+
+
+def _randint(session: Session, source: Source, func: Any, *given: Any, **kwargs: Any) -> Any:
+    named = {name: kwargs.pop(name) for name in ("low", "high", "size") if name in kwargs}
+    *bounds, size = [*given, *(named[name] for name in ("low", "high", "size") if name in named)]
+    low, high = bounds if len(bounds) == 2 else (0, bounds[0])
+    like = torch.empty(size, **({"dtype": torch.long} | kwargs))
+    return like.copy_(_integers(session, source, "torch.randint", like, low, high))
+
+
+def _randint_like(session: Session, source: Source, func: Any, tensor: Any, *given: Any, **kwargs: Any) -> Any:
+    bounds = [*given, *(kwargs.pop(name) for name in ("low", "high") if name in kwargs)]
+    low, high = bounds if len(bounds) == 2 else (0, bounds[0])
+    like = torch.empty_like(tensor, **kwargs)
+    return like.copy_(_integers(session, source, "torch.randint_like", like, low, high))
+
+
+def _random_(session: Session, source: Source, func: Any, tensor: Any, *given: Any, **named: Any) -> Any:
+    low, high = _arguments(given, named, ("from", None), ("to", None))
+    low, high = (0, low) if high is None else (low, high)
+    if high is None:
+        raise Unsupported("Tensor.random_", "no bounds", "random_(from, to) over few values")
+    return tensor.copy_(_integers(session, source, "Tensor.random_", tensor, low, high))
+
+
+def _integers(session: Session, source: Source, name: str, like: torch.Tensor, low: int, high: int) -> torch.Tensor:
+    make: Callable[[], list[int]] = lambda: [session.integer(name, low, high) for _ in range(like.numel())]  # noqa: E731
+    drawn = source.draw(("integer", like.numel(), low, high), make)
+    return torch.tensor(drawn, dtype=torch.long, device=like.device).reshape(like.shape)
+
+
+def _randperm(session: Session, source: Source, func: Any, n: int, **kwargs: Any) -> Any:
+    order = source.draw(("permutation", n), lambda: session.order("torch.randperm", n))
+    return torch.tensor(order, **({"dtype": torch.long} | kwargs))
+
+
+def _gumbel_softmax(
+    session: Session,
+    source: Source,
+    func: Any,
+    logits: Any,
+    tau: float = 1,
+    hard: bool = False,
+    eps: float = 0,
+    dim: int = -1,
+) -> Any:
+    if not hard:
+        raise Unsupported("F.gumbel_softmax(hard=False)", "a soft sample", "hard=True")
+    from exact.interception.symbolic_maps import exponential, number
+
+    last = logits.detach().movedim(dim, -1)
+    onehot = torch.zeros_like(last)
+    flat = onehot.view(-1, last.shape[-1])
+    for i, row in enumerate(last.reshape(-1, last.shape[-1]).tolist()):
+        top = max(row)
+        shifted = [number(x, "F.gumbel_softmax") - number(top, "F.gumbel_softmax") for x in row]
+        weights = [0 if x == -math.inf else exponential(x) for x in shifted]
+        call = ("gumbel_softmax", tuple(row))
+        drawn = source.draw(call, lambda weights=weights: session.index("F.gumbel_softmax", weights))  # type: ignore[misc]
+        flat[i, drawn] = 1
+    return onehot.movedim(-1, dim)
+
+
+def _refused(session: Session, source: Source, func: Any, *args: Any, **kwargs: Any) -> Any:
+    raise Unsupported(name_of(func), "a draw that has no finite law", _FOLLOWED)
+
+
+def _plain(tensor: Any) -> torch.Tensor:
+    """The tensor without the uniforms it may hold: only its shape and type are wanted."""
+    plain: torch.Tensor = getattr(tensor, "known", tensor)
+    return plain
+
+
+def _known(func: Any, tensor: torch.Tensor) -> list[Any]:
+    numbers = cells(tensor.detach() if not hasattr(tensor, "known") else tensor)
+    if any(isinstance(x, Uniform) for x in numbers):
+        raise Unsupported(name_of(func), "weights that hold a uniform", "known weights")
+    return numbers
+
+
+def _arguments(given: Any, named: dict[str, Any], *expected: tuple[str, Any]) -> list[Any]:
+    """Positional and named arguments in order, with their defaults."""
+    values = dict(expected) | dict(zip((name for name, _ in expected), given, strict=False)) | named
+    return [values[name] for name, _ in expected]
+
+
+_CAUGHT: dict[Any, Random] = {
+    torch.rand: _rand,
+    torch.rand_like: _rand_like,
+    torch.Tensor.uniform_: _uniform_,
+    torch.Tensor.exponential_: _exponential_,
+    torch.bernoulli: _bernoulli,
+    torch.Tensor.bernoulli: _bernoulli,
+    torch.Tensor.bernoulli_: _bernoulli_,
+    torch.multinomial: _multinomial,
+    torch.Tensor.multinomial: _multinomial,
+    torch.randint: _randint,
+    torch.randint_like: _randint_like,
+    torch.Tensor.random_: _random_,
+    torch.randperm: _randperm,
+    torch.nn.functional.gumbel_softmax: _gumbel_softmax,
+}
+_WITHOUT_LAW: list[Any] = [
+    torch.randn, torch.randn_like, torch.normal, torch.poisson, torch.binomial, torch.Tensor.normal_,
+    torch.Tensor.geometric_, torch.Tensor.cauchy_, torch.Tensor.log_normal_,
+]  # fmt: skip
+_CAUGHT |= dict.fromkeys(_WITHOUT_LAW, _refused)

@@ -1,0 +1,188 @@
+"""The exact law of a function that draws through torch, NumPy or `random`, as it stands.
+
+The function is run again and again while its random calls are caught; each call is a branch of one walk. Whatever could
+draw unseen is looked for: generators made before, functions bound before, and random state that moved behind the back.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from exact.enumeration.rationals import ZERO, fraction
+from exact.enumeration.walk import DRAWS, Recall, TooManyOutcomes, UnhashableResult
+from exact.interception.patch_numpy import numpy_patches
+from exact.interception.patch_random import random_patches
+from exact.interception.session import ACTIVE, Coins, Session
+from exact.interception.symbolic import FOLLOWED, Uniform
+from exact.runtime.generators import bound_before, refuse_made_before
+from exact.runtime.patches import Patch, applied
+from exact.runtime.unsupported import Unsupported, line_of
+from rheo_core import InvalidInput
+
+_PYTHON_STATE, _NUMPY_STATE = random.getstate, np.random.get_state
+
+
+def torch_law(function: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[Hashable, Fraction]:
+    """The exact law of `function(*args, **kwargs)`, whatever it draws through torch, NumPy or `random`.
+
+    Tensors and arrays in the result become nested tuples of numbers. Uniforms are ideal real numbers; thresholds and
+    weights count at their exact binary values; `ln` and `e^x` of numbers other than 0 and 1 to 100 digits. Raises
+    `Unsupported` (operation and line) where a draw is not followed, `InvalidInput` on NaN or negative weights, and
+    `NotReproducible` where a run leaves something behind that changes the next one.
+
+    >>> import random
+    >>> torch_law(lambda: "a" if random.random() < 0.25 else "b")
+    {'a': Fraction(1, 4), 'b': Fraction(3, 4)}
+    """
+    return Interception().law(function, *args, **kwargs)
+
+
+class Interception:
+    """How a law is taken: `coins` "ideal" or "grid", at most `limit` outcomes.
+
+    On the grid a uniform is a float as torch's CPU generator and NumPy's make it: a multiple of 2^-24 below 1 (2^-53 in
+    float64), or in float16 and bfloat16 such a float32 one, rounded, with 1 turned into 0. There `<=` differs from `<`.
+    Weighted draws (multinomial, choice) are ideal either way. `within` opens a context around every run.
+    """
+
+    def __init__(
+        self,
+        coins: Coins = "ideal",
+        limit: int | None = None,
+        within: Callable[[], AbstractContextManager[Any]] = nullcontext,
+    ) -> None:
+        if coins not in ("ideal", "grid"):
+            raise InvalidInput("coins", coins, "'ideal' or 'grid'")
+        self.coins: Coins = coins
+        self.limit = limit
+        self.within = within
+
+    def law(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[Hashable, Fraction]:
+        """The exact law of `function(*args, **kwargs)`."""
+        masses: dict[Hashable, Any] = {}
+        for result, weight in self.outcomes(function, *args, **kwargs):
+            masses[result] = masses.get(result, ZERO) + weight
+        return {result: fraction(mass) for result, mass in masses.items()}
+
+    def outcomes(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Iterator[tuple[Any, Any]]:
+        """(result, exact weight) of every run, one by one; equal results are not merged."""
+        if ACTIVE:
+            raise Unsupported("torch_law inside torch_law", "a law taken while another is", "one at a time")
+        session = Session(self.coins)
+        session.walk.most = None if self.limit is None else DRAWS
+        patches = _patches(session, function, args, kwargs)
+
+        loaded = "torch" in sys.modules
+
+        def run() -> Hashable:
+            session.begin()
+            before = _states()
+            Unsupported.last = None
+            with self._caught(session, patches):
+                try:
+                    result = frozen(function(*args, **kwargs))
+                except Exception as error:
+                    if Unsupported.last not in (None, error):
+                        raise Unsupported.last from error
+                    if isinstance(error, TypeError | AttributeError) and "uniform" in str(error).lower():
+                        raise Unsupported("an operation", str(error), FOLLOWED, line_of(error)) from error
+                    raise
+            if Unsupported.last is not None:
+                raise Unsupported.last
+            if not loaded and "torch" in sys.modules:
+                raise Unsupported("import of torch", "inside the function", "an import before", "the first run")
+            if _states() != before:
+                raise self._unseen(session, run)
+            return result
+
+        recall = Recall()
+        for count, (result, weight) in enumerate(session.walk.runs(run)):
+            recall.keep(session.walk, run, result)
+            if self.limit is not None and count == self.limit:
+                raise TooManyOutcomes(self.limit, fraction(session.walk.behind()))
+            yield result, weight
+        recall.ask()
+
+    def _unseen(self, session: Session, run: Callable[[], Any]) -> Exception:
+        """The error for a draw that moved a real generator; the run is made once more to find its line."""
+        said = "a random state that moved"
+        if not session.suspicious:
+            session.suspicious = True
+            try:
+                run()
+            except Unsupported as error:
+                return error
+            except Exception as error:
+                said = " ".join(str(error).split())
+        return Unsupported("a draw that was not seen", said, "draws that Python calls on this thread", "this run")
+
+    @contextmanager
+    def _caught(self, session: Session, patches: Sequence[Patch]) -> Iterator[None]:
+        ACTIVE.append(session)
+        session.active = True
+        try:
+            with applied(patches), _torch_caught(session), self.within():
+                yield
+        finally:
+            session.active = False
+            ACTIVE.pop()
+
+
+def _patches(session: Session, function: Any, args: Any, kwargs: Mapping[str, Any]) -> list[Patch]:
+    """Everything that is replaced while the function runs; raises for what was made before and can be seen in it."""
+    in_random, originals = random_patches(session)
+    in_numpy, in_numpy_names = numpy_patches(session)
+    patches, originals = in_random + in_numpy, originals | in_numpy_names
+    if "torch" in sys.modules:
+        from exact.interception.patch_torch import torch_patches
+
+        patches += torch_patches(session)
+    refuse_made_before(function, args, kwargs, originals)
+    return patches + bound_before(originals, patches)
+
+
+def _torch_caught(session: Session) -> AbstractContextManager[None]:
+    if "torch" not in sys.modules:
+        return nullcontext()
+    from exact.interception.patch_torch import torch_caught
+
+    return torch_caught(session)
+
+
+def frozen(result: Any) -> Hashable:
+    """A result as a key of a law: tensors and arrays as nested tuples of numbers, containers as tuples."""
+    if isinstance(result, Uniform):
+        raise Unsupported("a result", "a uniform", "a result decided by the draws", "the return value")
+    if isinstance(result, Mapping):
+        return tuple((key, frozen(value)) for key, value in result.items())
+    if isinstance(result, list | tuple):
+        return tuple(frozen(item) for item in result)
+    if isinstance(result, set | frozenset):
+        return frozenset(frozen(item) for item in result)
+    if hasattr(result, "tolist"):
+        numbers = (result.detach() if hasattr(result, "detach") else result).tolist()
+        return frozen(numbers)
+    if isinstance(result, float) and result != result:
+        raise InvalidInput("result", "NaN", "numbers")
+    by: Any = type(result).__hash__
+    if by is None or (by is object.__hash__ and type(result).__module__ != "builtins"):
+        raise UnhashableResult(f"result: got {result!r}, expected something that is hashed by its value")
+    return result  # type: ignore[no-any-return]
+
+
+def _states() -> tuple[Any, ...]:
+    """Where the global generators of `random`, NumPy and torch stand."""
+    _, key, position, *_ = _NUMPY_STATE(legacy=True)
+    torch = sys.modules.get("torch")
+    states = []
+    if torch is not None:
+        devices = torch.cuda.default_generators if torch.cuda.is_initialized() else ()
+        states = [g.get_state().numpy().tobytes() for g in (torch.default_generator, *devices)]
+    return _PYTHON_STATE(), np.asarray(key).tobytes(), position, states

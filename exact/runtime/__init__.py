@@ -1,0 +1,1 @@
+"""What long or foreign work needs around it: workers, journals, whole files, provenance, patches."""

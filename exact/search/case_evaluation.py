@@ -1,0 +1,300 @@
+"""Trying one block of cases: all those of a level whose draft row at the empty prefix is the same.
+
+A `Trier` serves one method and remembers what it has computed from block to block. Methods that decide node by node
+are tried state by state; any other is replayed on every table of rows that it can tell apart.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from exact.enumeration.cycle_law import Emitted, NodeLaws, Tokens, compare, emitted_law
+from exact.enumeration.fixed_trees import NodeMethod, nodewise_law
+from exact.enumeration.rationals import ZERO
+from exact.enumeration.tree_classes import TreeClass, classes
+from exact.enumeration.walk import EnumerationError, TooManyOutcomes, outcomes
+from exact.search.cases import Block, Case, Level, Model, smallest_law
+from exact.search.row_table import Bank, BankDrafter, BankPair
+from exact.search.state_space import NO_ROW, Chain, Chains, FixedNodes, Process, Refusals, State, TreeNodes, tables
+from rheo_core import FunctionMethod, Method, TreeMethod, TreeShape
+from rheo_core.chooser import Chooser
+from rheo_core.rows import Pair
+
+NUMBERS = ("width", "depth", "budget")
+
+
+class WatchedShape(TreeShape):
+    """A `TreeShape` with `read`, the names of the numbers that have been asked for since it was made."""
+
+    def __init__(self, width: int, depth: int, budget: int) -> None:
+        super().__init__(width, depth, budget)
+        object.__setattr__(self, "read", set())
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in NUMBERS:
+            vars(self).get("read", set()).add(name)
+        return super().__getattribute__(name)
+
+    def is_no_news_after(self, tried: WatchedShape) -> bool:
+        """Whether a run at the shape `tried` has settled this one: alike in the depth and in all that was read."""
+        mine, theirs = vars(self), vars(tried)
+        return all(mine[name] == theirs[name] for name in {*theirs["read"], "depth"})
+
+
+Rule = TypeVar("Rule", bound="Method | None")
+
+OUTCOMES = 2048
+"""Outcomes of one case (drafted trees, or whole runs) beyond which it counts as too large to enumerate."""
+
+MOST_TEXTS = 30
+"""V^D up to which every target of small denominator is tried on one draft."""
+
+
+@dataclass
+class Tried:
+    """What came of a block: laws computed, cases too large to enumerate, refusals, and the smallest lossy case."""
+
+    finished: bool = True
+    computed: int = 0
+    too_large: int = 0
+    refusals: Refusals = field(default_factory=Refusals)
+    found: Case | None = None
+
+
+class OutOfTime(EnumerationError):
+    """The deadline passed in the middle of a block."""
+
+
+class Trier:
+    """Tries cases of one method up to the time.time() of `deadline`; not to be shared by threads."""
+
+    def __init__(self, method: Method) -> None:
+        self.method = method
+        self.bank = Bank()
+        self.tried = Tried()
+        self.deadline = float("inf")
+        self._processes: dict[Hashable, Process] = {}
+        self._chains: dict[Hashable, Chains] = {}
+        self._replays: dict[Hashable, list[WatchedShape]] = {}
+
+    def block(self, block: Block, deadline: float = float("inf")) -> Tried:
+        """Try every case of a block, up to the time.time() of `deadline`."""
+        self.deadline = deadline
+        self.tried = tried = Tried()
+        try:
+            for case in self._lossy(block, tried):
+                smaller = tried.found is None or case.size < tried.found.size
+                if smaller and self.is_lossy(case):  # with all rows in place: the rule may refuse one left open so far
+                    tried.found = case
+        except OutOfTime:
+            tried.finished = False
+        except TooManyOutcomes:
+            tried.too_large += 1
+        except EnumerationError:
+            raise
+        except Exception as error:  # a rule that cannot be run at this shape at all
+            tried.refusals.note(error, str(block.level.shape))
+        return tried
+
+    def is_lossy(self, case: Case) -> bool:
+        """Whether one case is lossy; False where the rule refuses it, breaks, or has too many outcomes."""
+        pair = self.pair_of(case)
+        try:
+            emitted = self.law(with_lead(self.method, case.lead), pair, case.shape)
+            return compare(emitted, pair, (), case.shape.depth + 1).wrong is not None
+        except TooManyOutcomes:
+            return False
+        except EnumerationError:
+            raise
+        except Exception as error:
+            self._refused(error, pair, self.tried)
+            return False
+
+    def law(self, rule: Method, pair: BankPair, shape: TreeShape) -> Emitted:
+        """The exact law of one cycle's tokens. Raises `TooManyOutcomes`."""
+        if isinstance(rule, TreeMethod):
+            drafter = BankDrafter(pair, rule, shape)
+            return emitted_law(classes(drafter, (), shape, OUTCOMES), NodeLaws(drafter, rule.verify), ())
+        if isinstance(rule, NodeMethod):
+            return nodewise_law(rule, pair, (), shape)
+        return replayed_law(rule, pair, shape)
+
+    def pair_of(self, case: Case) -> BankPair:
+        """The models of a case, their rows from this trier's bank."""
+        models = {"p": case.target, "q": case.draft}
+        return BankPair(self.bank, lambda side, prefix: self.bank.number(models[side](prefix)))
+
+    def lossy_variant(self, case: Case) -> Case | None:
+        """The case itself if it is lossy; for a tree method its draft with another target of small denominator."""
+        rule = with_lead(self.method, case.lead)
+        if self.is_lossy(case):
+            return case
+        if not isinstance(rule, TreeMethod) or case.vocabulary**case.shape.depth > MOST_TEXTS:
+            return None
+        level = Level(case.vocabulary, case.shape, case.lead, True, 3 if case.vocabulary <= 3 else 2)
+        chains = self._chains_of(rule, level, [self.bank.number(law) for law in level.laws])
+        nodes = chains.process.laws
+        assert isinstance(nodes, TreeNodes)
+        pair = self.pair_of(case)
+        try:
+            found = classes(BankDrafter(pair, rule, case.shape), (), case.shape, OUTCOMES)
+            state = chains.process.state(nodes.start(found, pair, case.shape))
+            return None if chains.is_sound(state) else self._case(level, pair, next(chains.wrong(state)))
+        except (TooManyOutcomes, OutOfTime):
+            return None
+        except EnumerationError:
+            raise
+        except Exception as error:
+            self._refused(error, pair, self.tried)
+            return None
+
+    def _tick(self) -> None:
+        if time.time() > self.deadline:
+            raise OutOfTime
+
+    def _lossy(self, block: Block, tried: Tried) -> Iterator[Case]:
+        """Lossy cases of the block, the smallest among them."""
+        rule = with_lead(self.method, block.level.lead)
+        allowed = [self.bank.number(law) for law in block.level.laws]
+        first = allowed[block.first]
+        if not isinstance(rule, (TreeMethod, NodeMethod)):
+            yield from self._replayed(rule, block.level, allowed, first, tried)
+            return
+        chains = self._chains_of(rule, block.level, allowed)
+        process = chains.process
+        process.computed, process.refusals = 0, tried.refusals
+        try:
+            if isinstance(rule, TreeMethod):
+                yield from self._drafted(rule, chains, block.level, first, tried)
+            else:
+                yield from self._fixed(chains, block.level, first)
+        finally:
+            tried.computed += process.computed
+
+    def _replayed(self, rule: Method, level: Level, allowed: list[int], first: int, tried: Tried) -> Iterator[Case]:
+        """Any method: its whole law on each pair of models that it can tell apart."""
+        shape = WatchedShape(level.shape.width, level.shape.depth, level.shape.budget)
+        if any(shape.is_no_news_after(tried) for tried in self._replays.get((level.rows, first), [])):
+            return
+
+        def is_lossy(pair: BankPair) -> bool:
+            self._tick()
+            emitted = replayed_law(rule, pair, shape)
+            return compare(emitted, pair, (), level.shape.depth + 1).wrong is not None
+
+        for pair, lossy in tables(self.bank, is_lossy, allowed, first, not level.dependent):
+            tried.computed += 1
+            if isinstance(lossy, Exception):
+                self._refused(lossy, pair, tried)
+            elif lossy:
+                yield self._case(level, pair)
+        self._replays.setdefault((level.rows, first), []).append(shape)
+
+    def _drafted(self, rule: TreeMethod, chains: Chains, level: Level, first: int, tried: Tried) -> Iterator[Case]:
+        """A tree method: its classes on each draft that they can tell apart, then every chain of target rows."""
+        nodes = chains.process.laws
+        assert isinstance(nodes, TreeNodes)
+
+        def drafted(pair: BankPair) -> list[TreeClass]:
+            self._tick()
+            return classes(BankDrafter(pair, rule, level.shape), (), level.shape, OUTCOMES)
+
+        for pair, found in tables(self.bank, drafted, chains.allowed, first, not level.dependent):
+            tried.computed += 1
+            if isinstance(found, Exception):
+                self._refused(found, pair, tried)
+                continue
+            state = chains.process.state(nodes.start(found, pair, level.shape))
+            if not level.dependent:
+                yield from self._alike(chains, state, level, first)
+            elif not chains.is_sound(state):
+                for chain in chains.wrong(state):
+                    yield self._case(level, pair, chain)
+
+    def _fixed(self, chains: Chains, level: Level, first: int) -> Iterator[Case]:
+        """A method on a fixed tree: chains of rows of both models."""
+        nodes = chains.process.laws
+        assert isinstance(nodes, FixedNodes)
+        start = chains.process.state(nodes.start())
+        if not level.dependent:
+            yield from self._alike(chains, start, level, first)
+            return
+        for chain in chains.wrong(start, first=[first]):
+            yield self._case(level, None, chain)
+
+    def _alike(self, chains: Chains, state: State, level: Level, q: int) -> Iterator[Case]:
+        """Target rows that go wrong when every prefix has them; smaller levels have tried the smaller rows."""
+        new = self.bank.denominators[q] == level.denominator
+        for p in chains.allowed:
+            if not new and self.bank.denominators[p] < level.denominator:
+                continue
+            self._tick()
+            if chains.goes_wrong(state, p, q):
+                yield Case(Model(self.bank.laws[p]), Model(self.bank.laws[q]), level.shape, level.lead)
+
+    def _case(self, level: Level, pair: BankPair | None, chain: Chain = ()) -> Case:
+        """The case of the rows that were read or are on the chain; the smallest law everywhere else."""
+        if pair is not None and not level.dependent:
+            one = {side: self.bank.laws[number] for (side, _), number in pair.numbers.items()}
+            default = smallest_law(level.vocabulary)
+            return Case(Model(one.get("p", default)), Model(one.get("q", default)), level.shape, level.lead)
+        target = {} if pair is None else pair.read("p")
+        draft = {} if pair is None else pair.read("q")
+        for text, p, q in chain:
+            target[text] = self.bank.laws[p]
+            if q != NO_ROW:
+                draft[text] = self.bank.laws[q]
+        default = smallest_law(level.vocabulary)
+        return Case(Model(default, target), Model(default, draft), level.shape, level.lead)
+
+    def _refused(self, error: Exception, pair: BankPair, tried: Tried) -> None:
+        rows = "; ".join(
+            f"{side}{prefix} = [{', '.join(str(mass) for mass in self.bank.laws[number])}]"
+            for (side, prefix), number in pair.numbers.items()
+        )
+        tried.refusals.note(error, rows)
+
+    def _chains_of(self, rule: TreeMethod | NodeMethod, level: Level, allowed: list[int]) -> Chains:
+        """The chains of a level's rows; steps already computed are shared with other levels."""
+        where = (level.vocabulary, level.lead, level.shape if isinstance(rule, NodeMethod) else None)
+        if where not in self._processes:
+            nodes = (
+                FixedNodes(rule, self.bank, level.shape) if isinstance(rule, NodeMethod) else TreeNodes(rule, self.bank)
+            )
+            self._processes[where] = Process(self.bank, nodes)
+        if (where, level.denominator) not in self._chains:
+            process = self._processes[where]
+
+            def drafts(state: State) -> list[int]:
+                reads = isinstance(process.laws, FixedNodes) and any(
+                    process.laws.reads_draft(node) for node, _ in process.states[state]
+                )
+                return allowed if reads else [NO_ROW]
+
+            self._chains[where, level.denominator] = Chains(process, allowed, drafts, self._tick)
+        return self._chains[where, level.denominator]
+
+
+def with_lead(method: Rule, lead: int | None) -> Rule:
+    """The same tree method with another m; any other method as it is."""
+    if isinstance(method, TreeMethod) and method.lead is not None and lead is not None:
+        return dataclasses.replace(method, lead=lead)
+    return method
+
+
+def replayed_law(rule: Method, pair: Pair, shape: TreeShape, limit: int | None = OUTCOMES) -> Emitted:
+    """The law of one cycle's tokens by replaying it whole. Raises `TooManyOutcomes` beyond `limit`."""
+
+    def program(chooser: Chooser) -> Tokens:
+        if isinstance(rule, FunctionMethod):
+            return rule.run(pair, (), shape, chooser).tokens
+        return tuple(rule.cycle(pair.p, pair.given_draft, (), shape, chooser, pair.ids).tokens)
+
+    law: Emitted = {}
+    for tokens, weight in outcomes(program, limit=limit):
+        law[tokens] = law.get(tokens, ZERO) + weight
+    return law

@@ -1,0 +1,1 @@
+"""The whole engine walked exhaustively on tiny models, and its identity with the reference."""

@@ -1,0 +1,189 @@
+"""`gpu_runner audit`: does a method on this very pair write what the target would have written?"""
+
+from __future__ import annotations
+
+import math
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from exact.cli import options as shared
+from gpu_runner.cli import options
+from gpu_runner.cli.progress import Course
+from montecarlo.auditing import ALARM
+from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
+
+if TYPE_CHECKING:
+    from gpu_runner.audit.audit import Audited
+    from montecarlo.auditing import Audit
+    from montecarlo.recording import Record, Row
+
+SCOPE = "the target rows come from plain forwards over the finished text, apart from the engine"
+
+
+def command(
+    method: Annotated[str, typer.Option("--method", help="NAME or NAME:LEAD, as in rheo:0; or path.py:name.")] = "rheo",
+    target: options.Target = options.DEFAULT_TARGET,
+    draft: options.DraftName = options.DEFAULT_DRAFT,
+    width: shared.Width = 4,
+    depth: shared.Depth = 4,
+    budget: shared.Budget = 12,
+    lead: shared.Lead = None,
+    temperature: shared.Temperature = 1,
+    top_k: options.TopK = None,
+    top_p: options.TopP = None,
+    support: shared.Support = DEFAULT_SUPPORT,
+    tokens: Annotated[int, typer.Option("--tokens", help="Tokens at most; the run ends at an alarm.")] = 1000,
+    length: Annotated[int, typer.Option("--length", help="Tokens an answer.")] = 64,
+    questions: Annotated[int, typer.Option("--questions", help="Questions used (of each set); 0: all.")] = 0,
+    prompts: options.Prompts = None,
+    data: options.Data = None,
+    sets: options.Sets = None,
+    best: Annotated[int, typer.Option("--best", help="Entries listed of each row; the others by their mass.")] = 64,
+    draft_rows: Annotated[
+        bool, typer.Option("--draft-rows/--no-draft-rows", help="Read the draft's rows too: most faults show sooner.")
+    ] = True,
+    alarm: Annotated[
+        float, typer.Option("--false-alarm", "--alarm", help="Probability of a false alarm, whenever looked at.")
+    ] = ALARM,
+    seed: shared.Seed = 0,
+    device: options.Device = "auto",
+    dtype: options.Dtype = "float32",
+    rope_base: options.RopeBase = None,
+    threads: options.Threads = 1,
+    fault: options.FaultName = None,
+    plain: options.Plain = False,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            "--record",
+            help="Keep the records (JSON lines, .gz packed) for rheo-montecarlo audit.",
+            metavar="FILE",
+            callback=shared.writable("record"),
+        ),
+    ] = None,
+    as_json: shared.AsJson = False,
+    save: shared.Save = None,
+) -> int:
+    """Audit a method on a real pair: every emitted token against the target's own law. 1: evidence of loss, 0: none.
+
+    The rows come from plain forwards over the finished text; the evidence is valid at any time, so the run ends at the
+    alarm. A planted --fault ends in 1 once there are tokens enough; 0 says no more than that none was seen.
+    """
+    options.need_torch()
+    from gpu_runner.audit.audit import audited, records
+    from gpu_runner.audit.reference_rows import check_auditable
+    from gpu_runner.certify.faults import find_fault
+    from gpu_runner.decode.methods import find_rules
+    from gpu_runner.decode.processing import Processing
+    from gpu_runner.measure.bench import Setting
+    from gpu_runner.measure.provenance import provenance
+    from gpu_runner.model.load import find_dtype
+    from gpu_runner.reproduce.question_sets import asked_for
+    from montecarlo.auditing import Audit
+    from montecarlo.recording import Writer
+
+    for name, value in (("tokens", tokens), ("length", length), ("best", best)):
+        if value < 1:
+            raise InvalidInput(name, value, "an int of at least 1")
+    (rule,) = find_rules([method], TreeShape(width, depth, budget), lead, options.support_of(support))
+    processing, planted = Processing(temperature, top_k, top_p), find_fault(fault)
+    check_auditable(processing, find_dtype(dtype))
+    if rule.method is None and planted is not None:
+        raise InvalidInput("fault", fault, f"a method that drafts, not {rule.label}")
+    running = Audit(alarm, seed)
+    asked = asked_for(prompts, data, sets, questions)
+    models = options.load(target, draft, device, dtype, rope_base, threads)
+    setting = Setting(models.target, models.draft, processing, length, plain, planted)
+    refusal, finished = None, False
+    done = None
+    try:
+        with Course(tokens, quiet=as_json) as course, nullcontext() if record is None else Writer(record) as writer:
+            done = audited(
+                records(setting, rule, asked, seed, best, draft_rows),
+                tokens,
+                running,
+                seen=lambda each: None if writer is None else write(writer, each),
+                progress=lambda audit: course.reach(audit.tokens, "auditing, tokens"),
+            )
+        finished = True
+    except InvalidInput as error:
+        if planted is None:
+            raise
+        refusal, finished = str(error), True
+    finally:
+        if finished or running.tokens:
+            arguments = {
+                "method": rule.label, "shape": vars(rule.shape), "temperature": temperature, "top_k": top_k,
+                "top_p": top_p, "support": support, "length": length, "seed": seed, "fault": fault,
+                "questions": len(asked), "best": best, "draft_rows": draft_rows, "finished": finished,
+            }  # fmt: skip
+            source = provenance(models.target, models.draft, **arguments)
+            deliver(running, done, refusal, source, record, as_json, save)
+    return shared.LOSSY if running.alarmed_at is not None or refusal is not None else shared.LOSSLESS
+
+
+def write(writer: Any, record: Record) -> None:
+    """Keep one record."""
+    draft = None if record.draft is None else _row(record.draft)
+    named = {"cycle": record.cycle, "position": record.position, "request": record.request}
+    writer.write(record.token, _row(record.target), draft, **named)
+
+
+def _row(row: Row) -> Any:
+    return row.probs if row.ids is None else (row.ids, row.probs, row.rest)
+
+
+def deliver(
+    running: Audit,
+    done: Audited | None,
+    refusal: str | None,
+    source: dict[str, Any],
+    record: Path | None,
+    as_json: bool,
+    save: Path | None,
+) -> None:
+    """Print the report or hand over the document."""
+    from gpu_runner.audit.audit import tokens_for
+    from montecarlo.cli import audit as montecarlo
+
+    found = running.report()
+    alarm_after = None if done is None else done.alarm_after
+    needed = tokens_for(found) if found.evidence_of_loss else None
+    if not as_json:
+        out = shared.out
+        out.print(
+            f"{source['target']}, {source['dtype']}, {source['device']}; draft {source['draft']}\n{source['method']}, "
+            f"T = {source['temperature']:g}",
+            highlight=False,
+        )
+        if source["fault"]:
+            out.print(f"planted fault: {source['fault']}", style="bold red", highlight=False)
+        if refusal is not None:
+            out.print(f"the engine refused: {refusal}", highlight=False, markup=False)
+        if found.tokens:
+            montecarlo.report(found)
+        if alarm_after is not None:
+            about = "" if needed is None else f"; biases like these raise it within about {needed:.0f} (99 %)"
+            out.print(f"alarm after {alarm_after} tokens{about}", highlight=False)
+        if source["dtype"] in ("float16", "bfloat16"):
+            out.print(
+                f"{source['dtype']}: tree and plain forwards differ by rounding; evidence just over the bar on a long "
+                "run may be no more than that",
+                style="yellow",
+                highlight=False,
+            )
+        if not source["finished"]:
+            out.print("interrupted: the evidence holds for the tokens seen", highlight=False)
+        out.print(f"{SCOPE}.", style="dim", highlight=False)
+    document = montecarlo.document(found, [] if record is None else [record])
+    verdict = {"verdict": "evidence of loss"} if refusal is not None else {}
+    extra = {
+        "alarm_after": alarm_after,
+        "tokens_for_these_biases": None if needed is None or math.isinf(needed) else needed,
+        "refusal": refusal,
+        "rows": SCOPE,
+    }
+    shared.deliver({**document, **verdict, **extra, "provenance": source}, as_json, save)

@@ -1,0 +1,1 @@
+"""Drafting and verification on a device: the reference algorithm in torch."""

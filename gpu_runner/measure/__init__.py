@@ -1,0 +1,1 @@
+"""Acceptance and speed of methods on prompts, with their intervals."""

@@ -1,0 +1,1 @@
+"""Models, caches and drafts: whatever gives rows."""

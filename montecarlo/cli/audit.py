@@ -1,0 +1,152 @@
+"""`rheo-montecarlo audit`: is the engine that recorded these runs lossless?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.progress import SpinnerColumn, TextColumn
+from rich.table import Table
+
+from exact.cli import options
+from exact.cli.tables import show
+from montecarlo.auditing import ALARM, TOP, Audit, Bias, Position, Report
+from montecarlo.chunks import Chunker
+from montecarlo.cli import sources
+from montecarlo.cli.simulate import plain
+from montecarlo.recording import TOLERANCE, read
+from rheo_core import InvalidInput
+from rheo_core.errors import check_count
+
+SCOPE = (
+    "these tokens; it trusts the recorded rows (a wrong row that was also recorded is invisible) and looks at what the "
+    "functions above can see"
+)
+
+CURVE = 4096
+"""Most points that are kept of how the evidence went; beyond them every other one is dropped."""
+
+
+def command(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="JSON lines or npz, gzipped or not; - for standard input.")
+    ],
+    false_alarm: sources.Alarm = ALARM,
+    top: Annotated[int, typer.Option("--top", help="K of the draft's top-K.")] = TOP,
+    tolerance: Annotated[float, typer.Option("--tolerance", help="How far a row's sum may be from 1.")] = TOLERANCE,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
+    save: options.Save = None,
+    plot: options.Plot = None,
+) -> int:
+    """Audit recorded runs of any engine (format: docs/recording.md). Exit code: 1 evidence of loss, 0 none seen.
+
+    All files together are one run. The evidence is valid whenever it is looked at.
+    """
+    check_count("top", top, 1)
+    if not 0 <= tolerance < 1:
+        raise InvalidInput("tolerance", tolerance, "a number in [0, 1)")
+    for number, file in enumerate(files):
+        if file.resolve() in [other.resolve() for other in files[:number]]:
+            raise InvalidInput("FILE", str(file), "each record once: one counted twice counts its evidence twice")
+    unused: set[str] = set()
+    running = Audit(false_alarm, seed)
+    evidence: list[tuple[int, float]] = []
+    columns = (SpinnerColumn(), TextColumn("{task.completed} tokens"))
+    with options.progress(not as_json, *columns) as progress:
+        task = progress.add_task("auditing", total=None)
+        for file in files:
+            for chunk in Chunker(top).chunks(read(file, tolerance, unused)):
+                running.update(chunk)
+                evidence.append((running.tokens, running.log_wealth / math.log(10)))
+                if len(evidence) > CURVE:
+                    del evidence[1::2]
+                progress.update(task, completed=running.tokens)
+    found = running.report(unused)
+    if not as_json:
+        report(found)
+    if plot is not None:
+        from montecarlo.plots import draw_report
+
+        draw_report(found, plot, evidence)
+    options.deliver(document(found, files), as_json, save)
+    return options.LOSSY if found.evidence_of_loss else options.LOSSLESS
+
+
+def report(found: Report) -> None:
+    """Print verdict, evidence, biases, positions and scope."""
+    out = options.out
+    out.print(f"[bold]{verdict_line(found)}[/]", highlight=False)
+    if found.impossible:
+        out.print(f"{found.impossible} tokens of probability 0, the first at {found.first_impossible}", highlight=False)
+    if found.unused_fields:
+        out.print(f"fields not used: {', '.join(found.unused_fields)}", highlight=False, markup=False)
+    show(_biases(found.biases), "function of the token")
+    if found.positions:
+        show(_positions(found.positions, found.leading.name))
+    else:
+        out.print("no cycle or position recorded: positions were not told apart")
+    if found.biases:
+        out.print(leading_line(found), highlight=False)
+    out.print(f"Scope: {SCOPE}.", highlight=False)
+
+
+def verdict_line(found: Report) -> str:
+    """The verdict and its evidence in one line."""
+    bar = -math.log10(found.alarm)
+    if not found.evidence_of_loss:
+        return f"no loss seen in {found.tokens} tokens: evidence 10^{found.log10_evidence:.1f}, bar 10^{bar:.1f}"
+    return (
+        f"EVIDENCE OF LOSS in {found.tokens} tokens: evidence 10^{found.log10_evidence:.1f} against losslessness "
+        f"(bar 10^{bar:.1f}, false alarm <= {found.alarm:g}), passed at {found.alarmed_at}"
+    )
+
+
+def leading_line(found: Report) -> str:
+    """The direction and size of the bias that carries the most evidence."""
+    bias = found.leading
+    size = f"{bias.excess:+.4f} ± {bias.standard_error:.4f} a token over {bias.tokens} tokens"
+    if not found.evidence_of_loss:
+        return f"largest: {bias.name} {size}; a bias of {bias.visible:.4f} would have been seen (99 %)"
+    far = f"a token's law is off by at least {found.variation_at_least:.4f} in total variation on average (4 s.e.)"
+    return f"bias: {bias.meaning} ({bias.name}: {size}); {far}"
+
+
+def _biases(biases: tuple[Bias, ...]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("function of the token")
+    for name in ("tokens", "excess", "± s.e.", "log10 evidence", "visible"):
+        table.add_column(name, justify="right")
+    for bias in sorted(biases, key=lambda each: -each.log10_evidence):
+        numbers = (f"{bias.excess:+.4f}", f"{bias.standard_error:.4f}", f"{bias.log10_evidence:.1f}")
+        table.add_row(bias.name, str(bias.tokens), *numbers, f"{bias.visible:.4f}")
+    return table
+
+
+def _positions(positions: tuple[Position, ...], function: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("position in the cycle", justify="right")
+    for name in ("tokens", "log10 evidence", f"excess of {function}", "± s.e."):
+        table.add_column(name, justify="right")
+    for each in positions:
+        numbers = (f"{each.log10_evidence:.1f}", f"{each.excess:+.4f}", f"{each.standard_error:.4f}")
+        table.add_row(str(each.position), str(each.tokens), *numbers)
+    return table
+
+
+def document(found: Report, files: list[Path]) -> dict[str, Any]:
+    """Everything found, for --json and --save."""
+    return {
+        "command": "audit",
+        "files": [str(file) for file in files],
+        "verdict": "evidence of loss" if found.evidence_of_loss else "no loss seen",
+        **plain({key: value for key, value in asdict(found).items() if key not in ("biases", "positions")}),
+        "variation_at_least": found.variation_at_least,
+        "biases": [plain(asdict(bias)) for bias in found.biases],
+        "positions": [plain(asdict(position)) for position in found.positions],
+        "scope": SCOPE,
+    }

@@ -1,0 +1,20 @@
+"""`rheo-montecarlo`: simulate at full size, plan samples, audit recorded runs."""
+
+from __future__ import annotations
+
+import sys
+
+from exact.cli import options
+from exact.cli.application import application
+from montecarlo.cli import audit, power, simulate
+
+app = application(
+    "rheo-montecarlo",
+    "Is a speculative decoder lossless at full size, or as recorded? Statistical answers with known error rates.",
+    *(simulate, power, audit),
+)
+
+
+def main() -> None:
+    """Entry point of the command `rheo-montecarlo`."""
+    sys.exit(options.run(app))
