@@ -1,7 +1,7 @@
-"""Exact numbers: what a float or a rational is worth, and a faster rational where gmpy2 is installed.
+"""Exact numbers: the value of a float or a rational, and how exact numbers are written.
 
-Every weight in this room is a rational. gmpy2's `mpq` only speeds the arithmetic up; results leave as
-`fractions.Fraction`, the same with and without it.
+Every weight in this room is a rational. Inside it is gmpy2's `mpq`, several times faster than `fractions.Fraction`, as
+which results leave.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import lru_cache
-from math import gcd, inf
 from numbers import Rational
 from typing import Any
 
 import numpy as np
+from gmpy2 import mpq
 
 from rheo_core import InvalidInput
 from rheo_core.laws import Row
@@ -29,95 +28,8 @@ MOST_DIGITS = 40
 """Digits of a rounded number at most."""
 
 
-class Plain(Fraction):
-    """A `Fraction` whose comparison, product and sum with its own kind take the short way.
-
-    `near` is the value rounded to a float. Rounding never turns an order round, so two values whose floats differ are
-    compared by those, and only the others exactly.
-    """
-
-    __slots__ = ("near",)
-    _numerator: int
-    _denominator: int
-    near: float
-
-    @classmethod
-    def reduced(cls, numerator: int, denominator: int) -> Plain:
-        """A quotient already in lowest terms, its denominator positive."""
-        number = object.__new__(cls)
-        number._numerator = numerator
-        number._denominator = denominator
-        return number
-
-    def __lt__(self, other: Any) -> Any:
-        """By the floats; where they are equal, cross-multiplied."""
-        try:
-            a, b = self.near, other.near
-        except AttributeError:
-            if type(other) is not Plain:
-                return super().__lt__(other)
-            a, b = self._rounded(), other._rounded()
-        if a != b:
-            return a < b
-        return self._numerator * other._denominator < other._numerator * self._denominator
-
-    def _rounded(self) -> float:
-        try:
-            self.near = self._numerator / self._denominator  # of ints, hence correctly rounded
-        except OverflowError:
-            self.near = inf if self._numerator > 0 else -inf
-        return self.near
-
-    def __eq__(self, other: object) -> bool:
-        """Both in lowest terms."""
-        if type(other) is Plain:
-            return self._numerator == other._numerator and self._denominator == other._denominator
-        return super().__eq__(other)
-
-    __hash__ = Fraction.__hash__
-
-    def __neg__(self) -> Plain:
-        """The negative, of this class."""
-        return self.reduced(-self._numerator, self._denominator)
-
-    def __mul__(self, other: Any) -> Any:
-        """The product, of this class."""
-        if type(other) is not Plain:
-            return _plain(super().__mul__(other))
-        return _product(self._numerator, self._denominator, other._numerator, other._denominator)
-
-    def __add__(self, other: Any) -> Any:
-        """The sum, of this class."""
-        if type(other) is not Plain:
-            return _plain(super().__add__(other))
-        a, b = self._denominator, other._denominator
-        numerator, denominator = self._numerator * b + other._numerator * a, a * b
-        common = gcd(numerator, denominator)
-        return self.reduced(numerator // common, denominator // common)
-
-    __rmul__, __radd__ = __mul__, __add__
-
-
-@lru_cache(maxsize=4096)  # the path scores of a tree meet again in every replay
-def _product(a: int, b: int, c: int, d: int) -> Plain:
-    """a/b * c/d."""
-    across, back = gcd(a, d), gcd(c, b)
-    return Plain.reduced((a // across) * (c // back), (b // back) * (d // across))
-
-
-def _plain(value: Any) -> Any:
-    return Plain(value) if type(value) is Fraction else value
-
-
-Fast: Any
-try:
-    from gmpy2 import mpq
-
-    Fast = mpq
-except ImportError:
-    Fast = Plain
-
-ZERO, ONE = Fast(0), Fast(1)
+ZERO, ONE = mpq(0), mpq(1)
+MPQ = type(ZERO)
 
 
 @contextmanager
@@ -136,13 +48,13 @@ def long_numbers() -> Iterator[None]:
 
 def exact(value: Any) -> Any:
     """The exact value of a number (int, rational, float of any width, NumPy scalar) as a fast rational."""
-    if isinstance(value, Fast):
+    if isinstance(value, MPQ):
         return value
     if isinstance(value, (Rational, np.integer)):
-        return Fast(int(value.numerator), int(value.denominator))
+        return mpq(int(value.numerator), int(value.denominator))
     if hasattr(value, "as_integer_ratio"):
         try:
-            return Fast(*value.as_integer_ratio())
+            return mpq(*value.as_integer_ratio())
         except (ValueError, OverflowError):
             raise InvalidInput("number", value, "a finite number") from None
     if hasattr(value, "item"):

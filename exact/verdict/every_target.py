@@ -19,10 +19,11 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from gmpy2 import mpq
 from numpy.typing import ArrayLike
 
 from exact.enumeration.cycle_law import Comparison, NodeLaws, compare, emitted_law
-from exact.enumeration.rationals import ONE, ZERO, Fast, exact_row
+from exact.enumeration.rationals import ONE, ZERO, exact_row
 from exact.enumeration.size_estimate import unpruned_outcomes
 from exact.enumeration.tree_classes import BRUTE_FORCE_LIMIT, TreeClass, brute_force_classes
 from exact.enumeration.walk import TooManyOutcomes
@@ -58,11 +59,11 @@ def targets(pair: Pair, prefix: Prefix) -> Iterator[Target]:
     size = len(pair.p(prefix))
     yield pair.p
     yield lambda context: pair.in_target_ids(pair.q(context).score, size)
-    yield _alike([Fast(1, size)] * size)
+    yield _alike([mpq(1, size)] * size)
     for token in range(size):
-        yield _alike([Fast(v == token) for v in range(size)])
+        yield _alike([mpq(v == token) for v in range(size)])
     for two in combinations(range(size), 2):
-        yield _alike([Fast(v in two) / 2 for v in range(size)])
+        yield _alike([mpq(v in two) / 2 for v in range(size)])
     for seed in range(TRIALS):
         yield _random_rows(seed, size)
 
@@ -78,7 +79,7 @@ def _random_rows(seed: int, size: int) -> Target:
         counts = [0] * size
         for _ in range(DENOMINATOR):
             counts[rng.randrange(size)] += 1
-        return exact_row([Fast(count, DENOMINATOR) for count in counts])
+        return exact_row([mpq(count, DENOMINATOR) for count in counts])
 
     return row
 

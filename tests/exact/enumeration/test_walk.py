@@ -209,3 +209,18 @@ def test_exact_values():
         bad: Any = value
         with pytest.raises(InvalidInput, match=f"^number: got .*, expected {message}"):
             exact(bad)
+
+
+@given(st.lists(st.integers(1, 3), min_size=1, max_size=4), st.data())
+def test_the_mass_covered_at_the_limit_is_that_of_the_runs_before_it(widths, data):
+    def program(chooser):
+        return tuple(chooser.index(range(1, width + 1)) for width in widths)
+
+    masses = [weight for _, weight in outcomes(program)]
+    limit = data.draw(st.integers(0, len(masses)))
+    if limit == len(masses):
+        assert sum(law(program, limit=limit).values()) == 1
+        return
+    with pytest.raises(TooManyOutcomes) as caught:
+        law(program, limit=limit)
+    assert caught.value.covered == sum(masses[:limit])
