@@ -6,6 +6,7 @@ blocks, all members side by side.
 
 from __future__ import annotations
 
+import io
 import math
 import zipfile
 import zlib
@@ -22,18 +23,32 @@ PARTS = ("ids", "probs", "rest")
 
 
 @contextmanager
-def columns(stream: IO[bytes], name: str) -> Iterator[tuple[int, dict[str, Iterator[Any]]]]:
-    """(number of records, field -> its values one by one). Members `target_probs` and the like become rows."""
+def columns(stream: IO[bytes], name: str) -> Iterator[tuple[str | None, int, dict[str, Iterator[Any]]]]:
+    """(the text `run`, number of records, field -> its values one by one); `target_probs` and the like become rows."""
     try:
         with zipfile.ZipFile(stream) as archive, ExitStack() as stack:
             members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+            run = _text(archive, members.pop("run"), name) if "run" in members else None
             arrays = {key: _Column(stack.enter_context(archive.open(info)), key, name) for key, info in members.items()}
             counts = {key: column.count for key, column in arrays.items()}
             if len(set(counts.values())) > 1:
                 raise InvalidInput(name, counts, "arrays of one length, the number of records")
-            yield max(counts.values(), default=0), _fields(arrays)
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            yield run, max(counts.values(), default=0), _fields(arrays)
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:  # or encrypted
         raise InvalidInput(name, str(error), "a whole npz file") from None
+
+
+def _text(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> str:
+    """The one string of a member."""
+    if info.file_size > BLOCK_BYTES:
+        raise InvalidInput(f"{name}: run", f"{info.file_size} bytes", f"a text of at most {BLOCK_BYTES}")
+    try:
+        array = np.load(io.BytesIO(archive.read(info)), allow_pickle=False)
+    except ValueError as error:
+        raise InvalidInput(f"{name}: run", str(error), "one string") from None
+    if array.ndim or array.dtype.kind != "U":
+        raise InvalidInput(f"{name}: run", f"{array.dtype} of shape {array.shape}", "one string")
+    return str(array)
 
 
 def _fields(arrays: dict[str, _Column]) -> dict[str, Iterator[Any]]:

@@ -17,6 +17,8 @@ from rheo_core import InvalidInput
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "recording.md"
 LINE = {"token": 1, "target": {"probs": [0.25, 0.75]}}
+PACKED = gzip.compress(json.dumps(LINE).encode() * 50)
+CORRUPT = PACKED[:20] + bytes(255 - byte for byte in PACKED[20:30]) + PACKED[30:]
 
 
 def run(count=300, vocabulary=6, seed=0):
@@ -139,6 +141,22 @@ def test_conditions_that_raise_false_alarms_are_refused_with_the_reason(tmp_path
         (LINE | {"cycle": -1}, "run.jsonl:2: cycle: got -1"),
         (LINE | {"position": "0"}, "run.jsonl:2: position: got 0"),
         (LINE | {"request": 5}, "run.jsonl:2: request: got 5, expected a string"),
+        (LINE | {"token": 10**30}, "run.jsonl:2: token: got 1000.*, expected an int below 9007199254740992"),
+        (LINE | {"position": 10**30}, "run.jsonl:2: position: got 1000.*, expected an int below"),
+        (LINE | {"target": {"probs": [True, False]}}, "run.jsonl:2: target.probs: got .* a non-empty list of numbers"),
+        (LINE | {"target": {"probs": [True, 0.0]}}, "run.jsonl:2: target.probs: got .* a non-empty list of numbers"),
+        (LINE | {"target": {"probs": [[0.5], [0.5, 0]]}}, "run.jsonl:2: target.probs: got"),
+        (LINE | {"target": {"probs": [float("inf"), 0]}}, r"run.jsonl:2: target.probs\[0\]: got inf"),
+        (LINE | {"target": {"ids": [True, 2], "probs": [0.5, 0.5]}}, "run.jsonl:2: target.ids: .* a list of 2 token"),
+        (LINE | {"target": {"ids": [2**60, 2], "probs": [0.5, 0.5]}}, "run.jsonl:2: target.ids: .* below 9007199254"),
+        (LINE | {"target": {"ids": [2**70, 2], "probs": [0.5, 0.5]}}, "run.jsonl:2: target.ids: .* a list of 2 token"),
+        (LINE | {"target": {"ids": [0], "probs": [1.0], "rest": True}}, "run.jsonl:2: target.rest: got"),
+        (LINE | {"stop": "eos"}, "run.jsonl:2: stop: got eos, expected why the text ends .* end, length, stop, abort"),
+        (LINE | {"seed": 1.5}, "run.jsonl:2: seed: got 1.5"),
+        (LINE | {"run": {}}, "run.jsonl:2: run: got {}, expected an object about the run, on a line of its own"),
+        ({"run": []}, "run.jsonl:2: run: got"),
+        ({"run": {"end": 3}}, "run.jsonl:2: run.end: got 3"),
+        ({"run": {"end": [True]}}, "run.jsonl:2: run.end: got"),
         ([1, 2], "run.jsonl:2: got .* one JSON object a line"),
     ],
 )
@@ -157,6 +175,11 @@ def test_a_file_that_is_no_recording_is_refused_in_one_line(tmp_path):
         "cut.jsonl.gz": gzip.compress(json.dumps(LINE).encode() * 50)[:-20],
         "cut.npz": b"PK\x03\x04 and then nothing of the kind",
         "binary.jsonl": bytes(range(128, 256)),
+        "corrupt.jsonl.gz": CORRUPT,
+        "twice.jsonl": b'{"token": 0, "token": 1, "target": {"probs": [0.5, 0.5]}}',
+        "inner.jsonl": b'{"token": 0, "target": {"probs": [1], "probs": [0.5, 0.5]}}',
+        "deep.jsonl": b"[" * 100_000,
+        "digits.jsonl": b'{"token": ' + b"9" * 10_000 + b"}",
     }
     for name, content in broken.items():
         (tmp_path / name).write_bytes(content)
@@ -177,6 +200,63 @@ def test_a_file_that_is_no_recording_is_refused_in_one_line(tmp_path):
         list(read(tmp_path / "absent.jsonl"))
     with pytest.raises(InvalidInput, match="is a directory"):
         list(read(tmp_path))
+
+
+def test_a_line_without_end_is_refused_before_memory_is_spent(tmp_path, monkeypatch):
+    monkeypatch.setattr("montecarlo.recording.LINE_BYTES", 2**16)
+    with gzip.open(tmp_path / "long.jsonl.gz", "wb", compresslevel=1) as file:
+        for _ in range(64):
+            file.write(b" " * 2**20)
+    tracemalloc.start()
+    with pytest.raises(InvalidInput, match=r"long.jsonl.gz:1: got a line of more than 65536 bytes"):
+        list(read(tmp_path / "long.jsonl.gz"))
+    assert tracemalloc.get_traced_memory()[1] < 2**20
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "row", [{"ids": [2, 0], "probs": [0.5, 0.25], "rest": 0.25}, ([2, 0], np.array([0.5, 0.25]), 0.25)]
+)
+def test_the_documented_forms_of_a_row_are_written_and_read(tmp_path, row):
+    with Writer(tmp_path / "run.jsonl", engine="mine", end=[2]) as writer:
+        writer.write(1, target=row, draft=row, request="a", prompt="p", seed=3)
+        writer.write(2, target=row, request="a", stop="end")
+    first, last = read(tmp_path / "run.jsonl")
+    assert first.target.cells() == pytest.approx([0.5, 0.25, 0.25])
+    assert (first.seed, first.stop, last.stop, last.end) == (3, None, "end", (2,))
+
+
+@pytest.mark.parametrize(
+    ("target", "fields", "message"),
+    [
+        ({"ids": [2, 2], "probs": [0.5, 0.5]}, {}, "run.jsonl: record 0: target.ids: .* distinct ids"),
+        ([0.5, 0.4], {}, "run.jsonl: record 0: target: got a sum of 0.9"),
+        ([0.5, float("nan")], {}, r"run.jsonl: record 0: target.probs\[1\]: got nan"),
+        ([0.5, 0.5], {"accepted": True}, "run.jsonl: record 0: accepted: .* false alarms"),
+        ([0.5, 0.5], {"stop": "end"}, "run.jsonl: record 0: stop: got end after token 1, .* end ids .0."),
+    ],
+)
+def test_what_the_audit_would_refuse_is_refused_when_it_is_written(tmp_path, target, fields, message):
+    with Writer(tmp_path / "run.jsonl", end=[0]) as writer, pytest.raises(InvalidInput, match=message):
+        writer.write(1, target, **fields)
+
+
+def test_a_run_says_its_end_ids_in_npz_too(tmp_path):
+    p = np.tile([0.5, 0.5], (3, 1))
+    np.savez(tmp_path / "run.npz", run=json.dumps({"end": [1]}), token=[0, 0, 1], target=p, stop=["", "", "end"])
+    assert [record.end for record in read(tmp_path / "run.npz")] == [(1,)] * 3
+    np.savez(tmp_path / "bad.npz", run=np.arange(3), token=[0, 0, 1], target=p)
+    with pytest.raises(InvalidInput, match=r"bad.npz: run: got int64 of shape"):
+        list(read(tmp_path / "bad.npz"))
+
+
+def test_a_shortened_row_that_was_rounded_leaves_room_for_what_it_does_not_list(tmp_path):
+    """Seven digits of 64 numbers may leave nothing for the rest; an unlisted token is then no certain loss."""
+    line = {"token": 9, "target": {"ids": [0, 1], "probs": [0.500001, 0.5], "rest": 0}}
+    (record,) = read(write_lines(tmp_path / "run.jsonl", [line]))
+    assert record.target.rest == pytest.approx(1e-6)
+    (exact,) = read(write_lines(tmp_path / "run.jsonl", [line | {"target": {"ids": [0, 1], "probs": [0.5, 0.5]}}]))
+    assert exact.target.rest == 0
 
 
 def test_the_tolerance_is_the_users(tmp_path):
