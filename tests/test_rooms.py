@@ -28,7 +28,7 @@ ROOMS = {
     "exact.acceptance": (400, "rheo_core .enumeration .runtime .methods .verdict"),
     "exact.search": (2200, "rheo_core .enumeration .runtime .methods .verdict"),
     "exact.faults": (1300, "rheo_core .enumeration .methods .verdict"),
-    "exact.report": (2050, "rheo_core .enumeration .runtime .methods .interception .verdict .acceptance"),
+    "exact.report": (1550, "rheo_core .enumeration .runtime .methods .interception .verdict .acceptance"),
     "exact.cli": (
         2600,
         "rheo_core .enumeration .runtime .methods .interception .proofs .verdict .acceptance .search .faults .report"

@@ -1,9 +1,7 @@
 """Reports that a person sends to a colleague: one self-contained page of verdicts, trees, laws and scope."""
 
 from exact.report.figures import draw_certificates, draw_law, draw_table1
-from exact.report.html import certificates_page
-from exact.report.html_certificates import Entry
-from exact.report.html_functions import function_page
+from exact.report.html import Entry, certificates_page, function_page
 from exact.report.panels import Picture
 from exact.report.style import COLOURS, CYCLE, rc_params, save_figure, style
 from exact.report.text_boxes import Names

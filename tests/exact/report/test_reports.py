@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from markupsafe import Markup
 
 from exact import certify
 from exact.cli import options
 from exact.cli.main import app
 from exact.enumeration.tree_classes import classes
 from exact.report import Entry, draw_certificates
-from exact.report.html_laws import rows_table
-from exact.report.markup import Html, figure, number, tag, text
+from exact.report.html import PARTS, printable, rows_table, template
 from exact.report.svg import shown_token, tree_picture
 from rheo_core import InvalidInput, Pair, TreeShape, proxies
 from rheo_core.pool import Drafter
@@ -277,28 +277,33 @@ def test_bad_names_of_files_are_refused_before_the_work(folder, capsys):
         assert said in err, (arguments, err)
 
 
+def macro(name, *arguments):
+    """What a macro of the page makes of its arguments."""
+    return str(getattr(template(PARTS).module, name)(*arguments)).strip()
+
+
 def test_what_is_not_markup_is_text():
-    assert text("<&>\"'") == "&lt;&amp;&gt;&quot;&#x27;"
-    assert text(Html("<b>")) == "<b>"
-    assert text("a\x00\x1b\u202e\ud800b") == "a\\x00\\x1b\\u202e\\ud800b"
-    assert tag("p", "<", tag("b", "&"), None, title='"') == '<p title="&quot;">&lt;<b>&amp;</b></p>'
-    assert tag("rect", data_x="<") == '<rect data-x="&lt;"/>'
+    assert macro("table", ["<>&"], [["\"'"]]).count("&lt;&gt;&amp;</th>") == 1
+    assert "<td>&#34;&#39;</td>" in macro("table", ["x"], [["\"'"]])
+    assert printable(Markup("<b>")) == "<b>"
+    assert printable("a\x00\x1b\u202e\ud800b") == "a\\x00\\x1b\\u202e\\ud800b"
+    assert "\x1b" not in macro("bar", F(1, 2), "plain", "\x1b[2J")
 
 
 def test_no_figure_is_lost_by_being_long():
     long = F(1, 3**40)
-    assert str(long) in number(long)
-    assert str(long) in figure(long)
-    assert number(F(1, 2)) == '<span class="number">1/2 <small>0.5</small></span>'
-    assert number(3) == '<span class="number">3</span>'
+    assert str(long) in macro("number", long)
+    assert str(long) in macro("figure", long)
+    assert macro("number", F(1, 2)) == '<span class="number">1/2 <small>0.5</small></span>'
+    assert macro("number", 3) == '<span class="number">3</span>'
 
 
 def test_rows_that_are_too_many_or_too_wide_are_said_to_be_so():
     row = (F(1, 2), F(1, 2))
-    assert "2 further rows were read." in rows_table({(i,): row for i in range(42)}, None)
-    assert "further" not in rows_table({(i,): row for i in range(40)}, None)
-    assert "Rows of 100 tokens" in rows_table({(): (F(1, 100),) * 100}, None)
-    paired = rows_table({(): (row, (F(1, 3), F(2, 3)))}, None)
+    assert "2 further rows were read." in macro("rows_table", rows_table({(i,): row for i in range(42)}, None))
+    assert "further" not in macro("rows_table", rows_table({(i,): row for i in range(40)}, None))
+    assert "Rows of 100 tokens" in macro("rows_table", rows_table({(): (F(1, 100),) * 100}, None))
+    paired = macro("rows_table", rows_table({(): (row, (F(1, 3), F(2, 3)))}, None))
     assert "score (empty)" in paired
     assert "2/3" in paired
 
@@ -313,19 +318,18 @@ def test_boxes_of_a_tree_stay_inside_and_apart():
     row = [F(1, 2), F(1, 4), F(1, 4)]
     drafter = Drafter(Pair(lambda prefix: row, lambda prefix: row), 3, 1, proxies.RHEO)
     for each in classes(drafter, (), TreeShape(3, 3, 6)):
-        picture = Page(tree_picture(each.tree, ["漢字" * 5, " the", "x"]))
-        svg = picture.elements[0][1]
-        boxes = [given for name, given in picture.elements if name == "rect"]
-        assert len(boxes) == len(each.tree)
-        assert [given["class"] for given in boxes] == [("lead", "sampled", "fill")[kind] for kind in each.tree.kind]
+        picture = tree_picture(each.tree, ["漢字" * 5, " the", "x"])
+        assert len(picture.boxes) == len(each.tree)
+        assert [box.kind for box in picture.boxes] == [("lead", "sampled", "fill")[kind] for kind in each.tree.kind]
+        drawn = Page(macro("tree", picture))
+        assert [given["class"] for name, given in drawn.elements if name == "rect"] == [
+            box.kind for box in picture.boxes
+        ]
         spans = []
-        for given in boxes:
-            x, y, width, height = (float(given[key]) for key in ("x", "y", "width", "height"))
-            assert x >= 0
-            assert x + width <= float(svg["width"])
-            assert y >= 0
-            assert y + height <= float(svg["height"])
-            spans.append((x, x + width, y, y + height))
+        for box in picture.boxes:
+            assert 0 <= box.x < box.x + box.width <= picture.width
+            assert 0 <= box.y < box.y + box.height <= picture.height
+            spans.append((box.x, box.x + box.width, box.y, box.y + box.height))
         for place, (a, b, c, d) in enumerate(spans):
             assert all(b <= e or f <= a or d <= g or h <= c for e, f, g, h in spans[place + 1 :])
 
