@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from rheo_core.chooser import Chooser
 from rheo_core.errors import InvalidInput, check_count
-from rheo_core.registry import Cycle, Method, find_method
+from rheo_core.registry import Cycle, Method, find_method, run_cycle
 from rheo_core.rows import DraftModel, Pair, Prefix, TargetModel, check_id, check_prefix
 from rheo_core.tree import TreeShape
 
@@ -60,7 +60,8 @@ def speculate(
     >>> cycle.accepted == len(cycle.tokens) - 1 and len(cycle.tree) == 5
     True
     """
-    return find_method(method).cycle(target, draft, prefix, shape, chooser, ids)
+    pair = Pair(target, draft, ids)
+    return run_cycle(find_method(method), pair, check_prefix(prefix, pair), shape, chooser)
 
 
 def generate(
@@ -85,7 +86,7 @@ def generate(
     cycles: list[Cycle] = []
     while len(tokens) < length and not (tokens and tokens[-1] in stops):
         chosen = _InCycle(chooser, len(cycles))
-        cycles.append(rule.cycle(target, draft, start + tuple(tokens), shape, chosen, ids))
+        cycles.append(run_cycle(rule, Pair(target, draft, ids), start + tuple(tokens), shape, chosen))
         tokens += _until(cycles[-1].tokens[: length - len(tokens)], stops)
     return Text(tuple(tokens), tuple(cycles))
 
@@ -99,9 +100,9 @@ def _until(tokens: tuple[int, ...], stops: set[int]) -> tuple[int, ...]:
 class _InCycle:
     """The same chooser with the number of the cycle written into each address."""
 
-    def __init__(self, chooser: Chooser, number: int) -> None:
+    def __init__(self, chooser: Chooser, cycle: int) -> None:
         self.chooser = chooser
-        self.number = number
+        self.cycle = cycle
 
     def accept(self, probability: Any, at: Hashable | None = None) -> bool:
         return self.chooser.accept(probability, self._numbered(at))
@@ -110,4 +111,4 @@ class _InCycle:
         return self.chooser.index(weights, self._numbered(at))
 
     def _numbered(self, at: Hashable | None) -> Hashable | None:
-        return (at[0], self.number, *at[2:]) if isinstance(at, tuple) and len(at) == 4 else at
+        return (at[0], self.cycle, *at[2:]) if isinstance(at, tuple) and len(at) == 4 else at

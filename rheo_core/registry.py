@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, overload
 
@@ -109,7 +110,7 @@ class TreeMethod:
         prefix = check_prefix(prefix, pair)
         drafter = self.drafter(pair, shape)
         tree = CONSTRUCTIONS[self.construction](drafter, prefix, shape, chooser)
-        tokens = descend(tree, drafter, prefix, self.verify, chooser)
+        tokens = descend(tree, drafter, prefix, self.verify, chooser, cycle_number(chooser))
         return Cycle(tokens, len(tokens) - 1, tree)
 
 
@@ -136,24 +137,30 @@ class FunctionMethod:
     ) -> Cycle:
         """Run the function once; 1..D+1 tokens, each an id of the target's vocabulary."""
         pair = Pair(target, draft, ids)
-        return self.run(pair, check_prefix(prefix, pair), shape, chooser)
+        return run_cycle(self, pair, check_prefix(prefix, pair), shape, chooser)
 
-    def run(self, pair: Pair, prefix: Prefix, shape: TreeShape, chooser: Chooser) -> Cycle:
-        """The same on rows that are checked already."""
+
+def run_cycle(method: Method, pair: Pair, prefix: Prefix, shape: TreeShape, chooser: Chooser) -> Cycle:
+    """Run one cycle of a method of any kind; raises unless it emits 1..D+1 ids of the target's vocabulary."""
+    if isinstance(method, FunctionMethod):
         mapped = {} if pair.ids is None else {"ids": pair.ids}
-        result = self.function(pair.p, pair.given_draft, prefix, shape, chooser, **mapped)
-        cycle = result if isinstance(result, Cycle) else _bare_cycle(self.name, result)
-        size = len(pair.p(prefix))
-        tokens = tuple(check_id(token, size, f"token emitted by {self.name}") for token in cycle.tokens)
-        if not 1 <= len(tokens) <= shape.depth + 1:
-            raise InvalidInput(f"tokens emitted by {self.name}", tokens, f"1 to {shape.depth + 1} (depth + 1) of them")
-        return Cycle(tokens, len(tokens) - 1, cycle.tree)
+        result = method.function(pair.p, pair.given_draft, prefix, shape, chooser, **mapped)
+    else:
+        result = method.cycle(pair.p, pair.given_draft, prefix, shape, chooser, pair.ids)
+    given = result.tokens if isinstance(result, Cycle) else result
+    if isinstance(given, (str, bytes)) or not isinstance(given, (Sequence, np.ndarray)) or np.ndim(given) != 1:
+        raise InvalidInput(f"result of {method.name}", result, "a Cycle or a sequence of token ids")
+    size, most = len(pair.p(prefix)), shape.depth + 1
+    tokens = tuple(check_id(token, size, f"token emitted by {method.name}") for token in given)
+    if not 1 <= len(tokens) <= most:
+        raise InvalidInput(f"tokens emitted by {method.name}", tokens, f"1 to {most} (depth + 1) of them")
+    tree = result.tree if isinstance(result, Cycle) else Nodes().tree(np.dtype(object))
+    return Cycle(tokens, len(tokens) - 1, tree)
 
 
-def _bare_cycle(name: str, tokens: Any) -> Cycle:
-    if isinstance(tokens, (str, bytes)) or not isinstance(tokens, (Sequence, np.ndarray)):
-        raise InvalidInput(f"result of {name}", tokens, "a Cycle or a sequence of token ids")
-    return Cycle(tuple(tokens), len(tokens) - 1, Nodes().tree(np.dtype(object)))
+def cycle_number(chooser: Chooser) -> int:
+    """The number of the cycle that a chooser serves, for the addresses of coins and draws; 0 unless it says one."""
+    return int(getattr(chooser, "cycle", 0))
 
 
 @overload
@@ -176,21 +183,19 @@ def method(function: Callable[..., Any] | None = None, /, *, name: str | None = 
     return mark if function is None else mark(function)
 
 
-def descend(tree: Tree, drafter: Drafter, prefix: Prefix, verify: Verify, chooser: Chooser) -> tuple[int, ...]:
+def descend(
+    tree: Tree, drafter: Drafter, prefix: Prefix, verify: Verify, chooser: Chooser, cycle: int = 0
+) -> tuple[int, ...]:
     """Verify a tree from the root, parent by parent, until the text leaves it; the emitted tokens."""
     node = ROOT
     tokens: tuple[int, ...] = ()
     while True:
         children = tree.children(node)
-        token, child = verify_node(tree, node, children, drafter, prefix + tokens, verify, chooser)
+        token, child = verify_node(tree, node, children, drafter, prefix + tokens, verify, chooser, cycle)
         tokens = (*tokens, token)
         if child == -1:
             return tokens
         node = children[child]
-
-
-def _is_pair(value: object) -> bool:
-    return isinstance(value, tuple) and len(value) == 2
 
 
 def verify_node(
@@ -201,18 +206,25 @@ def verify_node(
     context: Prefix,
     verify: Verify,
     chooser: Chooser,
+    cycle: int = 0,
 ) -> tuple[int, int]:
     """Run a verification rule on the children of one node; its answer is checked against the candidates."""
     candidates = [int(tree.token[child]) for child in children]
     sampled = next((i for i, child in enumerate(children) if tree.kind[child] == SAMPLED), -1)
     p = drafter.pair.p(context)
     tail = drafter.tail(context) if sampled != -1 else None
-    verdict = verify(p, tail, candidates, sampled, drafter.m, chooser, (0, tree.path(node)))
-    if not _is_pair(verdict):
+    verdict = verify(p, tail, list(candidates), sampled, drafter.m, chooser, (cycle, tree.path(node)))
+    return check_verdict(verdict, candidates, len(p))
+
+
+def check_verdict(verdict: Any, candidates: Sequence[int], size: int) -> tuple[int, int]:
+    """A rule's answer (token, child); raises unless `child` is -1 or the index of `token` among the candidates."""
+    if not isinstance(verdict, tuple) or len(verdict) != 2:
         raise InvalidInput("result of verify", verdict, "a pair (token, index of the accepted candidate or -1)")
-    token, child = check_id(verdict[0], len(p), "token emitted by verify"), verdict[1]
-    if child not in range(-1, len(candidates)) or (child != -1 and candidates[child] != token):
-        raise InvalidInput("child", child, f"-1 or the index of token {token} among the candidates {candidates}")
+    token, child = check_id(verdict[0], size, "token emitted by verify"), verdict[1]
+    is_index = not isinstance(child, bool) and isinstance(child, Integral)
+    if not is_index or not -1 <= int(child) < len(candidates) or (child != -1 and candidates[child] != token):
+        raise InvalidInput("child", child, f"-1 or the index of token {token} among the candidates {list(candidates)}")
     return token, int(child)
 
 

@@ -13,16 +13,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from exact.enumeration.fixed_trees import NodeMethod, nodewise_law
 from exact.enumeration.rationals import ONE, ZERO, exact_law, fraction
 from exact.enumeration.tree_classes import TreeClass, classes
 from exact.enumeration.walk import outcomes
-from rheo_core import FunctionMethod, Method, TreeMethod, TreeShape
+from rheo_core import InvalidInput, Method, TreeMethod, TreeShape
 from rheo_core.chooser import Chooser
 from rheo_core.errors import check_count
 from rheo_core.laws import Row
 from rheo_core.pool import Drafter
-from rheo_core.registry import verify_node
+from rheo_core.registry import run_cycle, verify_node
 from rheo_core.rows import Pair, Prefix, TargetModel
 from rheo_core.tree import ROOT, SAMPLED, SlotPath, Tree
 from rheo_core.verification import Verify
@@ -42,9 +44,10 @@ class NodeLaws:
     A rule is handed the slot path of the parent as well, so that belongs to what is remembered.
     """
 
-    def __init__(self, drafter: Drafter, verify: Verify) -> None:
+    def __init__(self, drafter: Drafter, verify: Verify, cycle: int = 0) -> None:
         self.drafter = drafter
         self.verify = verify
+        self.cycle = cycle
         self._known: dict[Any, list[tuple[int, int, Any]]] = {}
 
     def at(
@@ -58,7 +61,7 @@ class NodeLaws:
             masses: dict[tuple[int, int], Any] = {}
 
             def program(chooser: Chooser) -> tuple[int, int]:
-                return verify_node(tree, node, children, self.drafter, context, self.verify, chooser)
+                return verify_node(tree, node, children, self.drafter, context, self.verify, chooser, self.cycle)
 
             for verdict, weight in outcomes(program):
                 masses[verdict] = masses.get(verdict, ZERO) + weight
@@ -94,31 +97,41 @@ def emitted_law(classes_: list[TreeClass], laws: NodeLaws, prefix: Prefix) -> Em
 
 
 def cycle_law(
-    method: Method, pair: Pair, prefix: Prefix, shape: TreeShape, known: list[TreeClass] | None = None
+    method: Method,
+    pair: Pair,
+    prefix: Prefix,
+    shape: TreeShape,
+    known: list[TreeClass] | None = None,
+    cycle: int = 0,
 ) -> tuple[Emitted, list[TreeClass] | None]:
-    """The exact law of one cycle's tokens; for a tree method its classes too (`known`: those enumerated before)."""
+    """The exact law of the tokens of cycle number `cycle`.
+
+    For a tree method its classes too (`known`: those enumerated before).
+    """
     if isinstance(method, TreeMethod):
         drafter = method.drafter(pair, shape)
         found = classes(drafter, prefix, shape) if known is None else known
-        return emitted_law(found, NodeLaws(drafter, method.verify), prefix), found
+        return emitted_law(found, NodeLaws(drafter, method.verify, cycle), prefix), found
     if isinstance(method, NodeMethod):
-        return nodewise_law(method, pair, prefix, shape), None
-
-    def program(chooser: Chooser) -> Tokens:
-        if isinstance(method, FunctionMethod):
-            return method.run(pair, prefix, shape, chooser).tokens
-        return tuple(method.cycle(pair.p, pair.given_draft, prefix, shape, chooser, pair.ids).tokens)
+        return nodewise_law(method, pair, prefix, shape, cycle), None
 
     law: Emitted = {}
-    for tokens, weight in outcomes(program):
+    for tokens, weight in outcomes(lambda chooser: run_cycle(method, pair, prefix, shape, chooser).tokens):
         law[tokens] = law.get(tokens, ZERO) + weight
     return law, None
 
 
 def text_law(
-    method: Method, pair: Pair, prefix: Prefix, shape: TreeShape, length: int, cycles: int, first: Emitted
+    method: Method,
+    pair: Pair,
+    prefix: Prefix,
+    shape: TreeShape,
+    length: int,
+    cycles: int,
+    first: Emitted,
+    number: int = 0,
 ) -> Emitted:
-    """The law of the first `length` tokens at most that `cycles` cycles emit, the first of them already known."""
+    """The law of the first `length` tokens at most that `cycles` cycles emit; the first, `number`, is known already."""
     if cycles == 1:
         return first
     law: Emitted = {}
@@ -127,8 +140,8 @@ def text_law(
             law[tokens] = law.get(tokens, ZERO) + weight
             continue
         behind = prefix + tokens
-        following, _ = cycle_law(method, pair, behind, shape)
-        rest = text_law(method, pair, behind, shape, length - len(tokens), cycles - 1, following)
+        following, _ = cycle_law(method, pair, behind, shape, cycle=number + 1)
+        rest = text_law(method, pair, behind, shape, length - len(tokens), cycles - 1, following, number + 1)
         for more, share in rest.items():
             law[tokens + more] = law.get(tokens + more, ZERO) + weight * share
     return law
@@ -183,6 +196,21 @@ def joint_law(emitted: Emitted, target: TargetModel, length: int, prefix: Prefix
             rows[context] = exact_law(target(context))  # type: ignore[arg-type]
         waiting += [((*tokens, token), weight * p) for token, p in enumerate(rows[context]) if p]
     return {tokens: fraction(law[tokens]) for tokens in sorted(law)}
+
+
+def early_end(emitted: Mapping[Tokens, Any], target: TargetModel, length: int, prefix: Prefix = ()) -> Tokens | None:
+    """The shortest emitted text below `length` tokens that ends where the target goes on; None without one.
+
+    `joint_law` continues such a text from the target, which is right for one cycle of a decoder and hides where a whole
+    text ends. The target does not go on where its row is one token with certainty, as after an end token. Raises
+    `InvalidInput` on a text of no tokens, which is no cycle and no text.
+    """
+    if () in emitted and length:
+        raise InvalidInput("result", (), "at least one token in every outcome: without any, all would be the target's")
+    for tokens in sorted((each for each in emitted if len(each) < length), key=lambda each: (len(each), each)):
+        if np.count_nonzero(np.asarray(target(prefix + tokens))) > 1:
+            return tokens
+    return None
 
 
 def target_law(target: TargetModel, length: int, prefix: Prefix = ()) -> dict[Tokens, Fraction]:

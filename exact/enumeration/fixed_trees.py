@@ -16,9 +16,10 @@ import numpy as np
 from exact.enumeration.rationals import ONE, ZERO
 from exact.enumeration.walk import outcomes
 from rheo_core import Chooser, Cycle, TreeShape
+from rheo_core.errors import InvalidInput
 from rheo_core.laws import Row
-from rheo_core.registry import Claim
-from rheo_core.rows import DraftModel, Pair, Prefix, TargetModel, check_prefix
+from rheo_core.registry import Claim, check_verdict, cycle_number
+from rheo_core.rows import DraftModel, Pair, Prefix, TargetModel, check_id, check_prefix
 from rheo_core.tree import ROOT, Nodes, SlotPath
 from rheo_core.verification import Place, Verdict
 
@@ -72,6 +73,7 @@ class NodeMethod:
         """Draft the whole tree, verify it from the root, emit 1..D+1 target ids."""
         pair = Pair(target, draft, ids)
         prefix = check_prefix(prefix, pair)
+        number = cycle_number(chooser)
         widths = self.topology(shape)
         nodes = Nodes()
         children: dict[SlotPath, list[int]] = {}
@@ -80,8 +82,8 @@ class NodeMethod:
             if parent_path not in row_of:
                 continue  # below a slot that the draft could not fill
             parent = row_of[parent_path]
-            siblings = self.draft(node_at(pair, prefix + nodes.tokens_to(parent), parent_path, width), chooser)
-            for slot, (token, kind) in enumerate(siblings):
+            here = node_at(pair, prefix + nodes.tokens_to(parent), parent_path, width, number)
+            for slot, (token, kind) in enumerate(siblings(self, here, chooser)):
                 row = nodes.append(parent, slot, kind, token, 1)
                 row_of[(*parent_path, slot)] = row
                 children.setdefault(parent_path, []).append(row)
@@ -89,27 +91,39 @@ class NodeMethod:
         tokens: tuple[int, ...] = ()
         while True:
             candidates = [nodes.token[row] for row in children.get(path, [])]
-            here = node_at(pair, prefix + tokens, path, widths.get(path, 0))
-            token, child = self.verify(here, candidates, chooser)
+            here = node_at(pair, prefix + tokens, path, widths.get(path, 0), number)
+            token, child = check_verdict(self.verify(here, list(candidates), chooser), candidates, len(here.p))
             tokens = (*tokens, token)
             if child == ROOT:
                 return Cycle(tokens, len(tokens) - 1, nodes.tree(np.dtype(object)))
             path = (*path, child)
 
 
-def node_at(pair: Pair, context: Prefix, path: SlotPath, width: int) -> Node:
+def siblings(method: NodeMethod, node: Node, chooser: Chooser) -> Siblings:
+    """What a method drafts at one parent; raises unless it is at most `width` pairs (token id, kind)."""
+    drafted: Any = method.draft(node, chooser) if node.width else []
+    if not isinstance(drafted, list | tuple) or not all(isinstance(each, tuple) and len(each) == 2 for each in drafted):
+        raise InvalidInput(f"siblings drafted by {method.name}", drafted, "a list of pairs (token, kind)")
+    if len(drafted) > node.width:
+        raise InvalidInput(f"siblings drafted by {method.name}", drafted, f"at most {node.width}, the slots there")
+    return [(check_id(token, len(node.p), f"token drafted by {method.name}"), kind) for token, kind in drafted]
+
+
+def node_at(pair: Pair, context: Prefix, path: SlotPath, width: int, cycle: int = 0) -> Node:
     """The two models at one parent; the draft is not asked where there is no slot (nothing is drafted at depth D)."""
     p = pair.p(context)
     if not width:
-        return Node(p, np.zeros_like(p), (), 0, (0, path))
+        return Node(p, np.zeros_like(p), (), 0, (cycle, path))
     row = pair.q(context)
     drawn = row.tail([])
     q = np.zeros_like(p) if drawn is None else pair.in_target_ids(drawn, len(p))
-    return Node(p, q, tuple(pair.target_id(token) for token in row.order.tolist()), width, (0, path))
+    return Node(p, q, tuple(pair.target_id(token) for token in row.order.tolist()), width, (cycle, path))
 
 
-def nodewise_law(method: NodeMethod, pair: Pair, prefix: Prefix, shape: TreeShape) -> dict[tuple[int, ...], Any]:
-    """The exact law of the tokens that one cycle emits, from the law at each parent that the text can reach."""
+def nodewise_law(
+    method: NodeMethod, pair: Pair, prefix: Prefix, shape: TreeShape, cycle: int = 0
+) -> dict[tuple[int, ...], Any]:
+    """The exact law of the tokens that cycle number `cycle` emits, from the law at each parent the text can reach."""
     widths = method.topology(shape)
     known: dict[tuple[Prefix, SlotPath], dict[Verdict, Any]] = {}
     law: dict[tuple[int, ...], Any] = {}
@@ -117,9 +131,13 @@ def nodewise_law(method: NodeMethod, pair: Pair, prefix: Prefix, shape: TreeShap
     while waiting:
         tokens, path, mass = waiting.pop()
         if (tokens, path) not in known:
-            known[tokens, path] = node_law(method, node_at(pair, prefix + tokens, path, widths.get(path, 0)))
+            here = node_at(pair, prefix + tokens, path, widths.get(path, 0), cycle)
+            known[tokens, path] = node_law(method, here)
         for (token, child), weight in known[tokens, path].items():
             longer = (*tokens, token)
+            if len(longer) > shape.depth + 1:
+                most = f"at most {shape.depth + 1} (depth + 1) of them"
+                raise InvalidInput(f"tokens emitted by {method.name}", longer, most)
             if child == ROOT:
                 law[longer] = law.get(longer, ZERO) + mass * weight
             else:
@@ -131,8 +149,8 @@ def node_law(method: NodeMethod, node: Node) -> dict[Verdict, Any]:
     """The exact law of (token, slot of the accepted sibling or -1) at one parent."""
 
     def program(chooser: Chooser) -> Verdict:
-        siblings = method.draft(node, chooser) if node.width else []
-        return method.verify(node, [token for token, _ in siblings], chooser)
+        candidates = [token for token, _ in siblings(method, node, chooser)]
+        return check_verdict(method.verify(node, list(candidates), chooser), candidates, len(node.p))
 
     masses: dict[Verdict, Any] = {}
     for verdict, weight in outcomes(program):

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from exact.enumeration.cycle_law import Emitted, NodeLaws, Tokens, compare, emitted_law
+from exact.enumeration.cycle_law import Emitted, NodeLaws, compare, emitted_law
 from exact.enumeration.fixed_trees import NodeMethod, nodewise_law
 from exact.enumeration.rationals import ZERO
 from exact.enumeration.tree_classes import TreeClass, classes
@@ -20,8 +20,8 @@ from exact.enumeration.walk import EnumerationError, TooManyOutcomes, outcomes
 from exact.search.cases import Block, Case, Level, Model, smallest_law
 from exact.search.row_table import Bank, BankDrafter, BankPair
 from exact.search.state_space import NO_ROW, Chain, Chains, FixedNodes, Process, Refusals, State, TreeNodes, tables
-from rheo_core import FunctionMethod, Method, TreeMethod, TreeShape
-from rheo_core.chooser import Chooser
+from rheo_core import Method, TreeMethod, TreeShape
+from rheo_core.registry import run_cycle
 from rheo_core.rows import Pair
 
 NUMBERS = ("width", "depth", "budget")
@@ -288,13 +288,7 @@ def with_lead(method: Rule, lead: int | None) -> Rule:
 
 def replayed_law(rule: Method, pair: Pair, shape: TreeShape, limit: int | None = OUTCOMES) -> Emitted:
     """The law of one cycle's tokens by replaying it whole. Raises `TooManyOutcomes` beyond `limit`."""
-
-    def program(chooser: Chooser) -> Tokens:
-        if isinstance(rule, FunctionMethod):
-            return rule.run(pair, (), shape, chooser).tokens
-        return tuple(rule.cycle(pair.p, pair.given_draft, (), shape, chooser, pair.ids).tokens)
-
     law: Emitted = {}
-    for tokens, weight in outcomes(program, limit=limit):
+    for tokens, weight in outcomes(lambda chooser: run_cycle(rule, pair, (), shape, chooser).tokens, limit=limit):
         law[tokens] = law.get(tokens, ZERO) + weight
     return law
