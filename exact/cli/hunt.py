@@ -161,7 +161,7 @@ def _say_plan(chosen: str, max_vocabulary: int, lead: int | None, seconds: float
     """A size estimate; none for a rule that breaks on the first cases, where the error will say enough."""
     subject = Subject.of(chosen)
     levels = plan_of(subject, max_vocabulary, lead, bounds)
-    if subject.trier.block(next(blocks(levels)), inf).refusals.broken:
+    if subject.evaluator.block(next(blocks(levels)), inf).refusals.broken:
         return
     cases = sum(level.cases for level in levels)
     then = "then cases by chance; " if bounds is None else ""
@@ -257,7 +257,7 @@ def document(result: Search) -> dict[str, Any]:
         "levels": len(coverage.levels),
         "cases_covered": coverage.cases,
         "laws_computed": coverage.computed,
-        "cases_by_chance": result.by_chance,
+        "cases_by_chance": result.random_cases,
         "levels_too_large": len(coverage.too_large),
         "refused": coverage.refusals.refused,
         "covered": coverage_lines(result),

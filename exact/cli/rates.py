@@ -36,7 +36,7 @@ Cost = Annotated[float | None, typer.Option(help="Cost in any unit of time.", sh
 
 
 @dataclass(frozen=True)
-class Terms:
+class SweepOptions:
     """Where a sweep looks, and how it runs."""
 
     prefix: Prefix
@@ -110,7 +110,7 @@ def command(
     journal = Journal(resume, options.fingerprint(chosen, "rates", files, place, levels, support, shape, lead))
     with options.opened(workers, dask) as executor:
         announce(versions, files, place, shape, len(levels), costs)
-        work_on = Terms(place, shape, executor, journal, show=not as_json)
+        work_on = SweepOptions(place, shape, executor, journal, show=not as_json)
         swept = sweeps(versions, at_levels, work_on)
         best = ranked(versions, files, costs, work_on) if costs is not None else []
     if not as_json:
@@ -183,10 +183,10 @@ def announce(
         options.err.print(f"{runs:,} exact runs, some {spelled(seconds)}; Ctrl-C stops", highlight=False)
 
 
-def sweeps(versions: Sequence[Method], files: Sequence[Rows], terms: Terms) -> list[Sweep]:
+def sweeps(versions: Sequence[Method], files: Sequence[Rows], how: SweepOptions) -> list[Sweep]:
     """tau of every version on every file, each file at its temperature."""
-    points = sweep(versions, files, terms.shape, terms.prefix, executor=terms.executor, journal=terms.journal)
-    return list(track(points, "enumerating trees", len(versions) * len(files), **terms.bar))
+    points = sweep(versions, files, how.shape, how.prefix, executor=how.executor, journal=how.journal)
+    return list(track(points, "enumerating trees", len(versions) * len(files), **how.bar))
 
 
 def has_logits(file: Rows) -> bool:
@@ -194,12 +194,12 @@ def has_logits(file: Rows) -> bool:
     return all("target_logits" in context and "draft_logits" in context for context in file.contexts.values())
 
 
-def ranked(versions: Sequence[Method], files: Sequence[Rows], costs: Costs, terms: Terms) -> list[Choice]:
+def ranked(versions: Sequence[Method], files: Sequence[Rows], costs: Costs, how: SweepOptions) -> list[Choice]:
     """Every way to run, the fastest first."""
     pairs = [Pair(file.target, file.draft, file.ids) for file in files]
-    shapes = shapes_within(terms.shape)
-    found = choices(versions, pairs, shapes, costs, terms.prefix, executor=terms.executor, journal=terms.journal)
-    listed = track(found, "choosing", len(versions) * len(shapes), **terms.bar)
+    shapes = shapes_within(how.shape)
+    found = choices(versions, pairs, shapes, costs, how.prefix, executor=how.executor, journal=how.journal)
+    listed = track(found, "choosing", len(versions) * len(shapes), **how.bar)
     return sorted(listed, key=lambda choice: choice.speed, reverse=True)
 
 

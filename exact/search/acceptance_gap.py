@@ -22,10 +22,10 @@ from exact.enumeration.walk import TooManyOutcomes
 from exact.methods.load import label
 from exact.runtime import executors
 from exact.runtime.journal import Journal, subject
-from exact.search.case_evaluation import Trier, with_lead
-from exact.search.cases import Block, Bounds, Case, Leads, Level, Model, blocks, in_order
-from exact.search.exhaustive import Progress, Subject, trier_of
-from exact.search.row_table import BankPair
+from exact.search.case_evaluation import CaseEvaluator, with_lead
+from exact.search.cases import Bounds, Case, CaseBlock, Leads, Level, Model, blocks, in_order
+from exact.search.exhaustive import Progress, Subject, evaluator_of
+from exact.search.row_table import IndexedPair
 from rheo_core import InvalidInput, Method, TreeMethod, TreeShape
 from rheo_core.errors import check_count
 from rheo_core.rates import optimal_rate
@@ -73,7 +73,7 @@ class Gaps:
             self.less = gap
 
 
-KINDS = (Block, Level, TreeShape, Gaps, Gap, Case, Model)
+KINDS = (CaseBlock, Level, TreeShape, Gaps, Gap, Case, Model)
 """What the journal of an acceptance hunt holds."""
 
 
@@ -117,9 +117,9 @@ def widest_gaps(
     levels = in_order(within, Leads(leads[0] is not None, leads[0], both_trees))
     deadline = time.time() + seconds
     subjects = (one,) if other is None else (one, other)
-    run: Callable[[Block], Gaps]
+    run: Callable[[CaseBlock], Gaps]
     if executor is None:
-        run = partial(_widest, [each.trier for each in subjects], leads, deadline)
+        run = partial(_widest, [each.evaluator for each in subjects], leads, deadline)
     else:
         run = partial(_job, [each.packed for each in subjects], leads, deadline)
     digest = "" if resume is None else subject(*(each.digest for each in subjects), leads)
@@ -152,13 +152,15 @@ def _lead_of(subject: Subject, given: int | None) -> int | None:
     return given if given is not None else getattr(subject.method, "lead", None)
 
 
-def _job(packed: Sequence[str | bytes], leads: Sequence[int | None], deadline: float, block: Block) -> Gaps:
-    return _widest([trier_of(each) for each in packed], leads, deadline, block)
+def _job(packed: Sequence[str | bytes], leads: Sequence[int | None], deadline: float, block: CaseBlock) -> Gaps:
+    return _widest([evaluator_of(each) for each in packed], leads, deadline, block)
 
 
-def _widest(triers: Sequence[Trier], leads: Sequence[int | None], deadline: float, block: Block) -> Gaps:
-    """The widest gaps among the cases of one block: of the first trier to the second, or to the optimum."""
-    trier, *others = triers
+def _widest(
+    evaluators: Sequence[CaseEvaluator], leads: Sequence[int | None], deadline: float, block: CaseBlock
+) -> Gaps:
+    """The widest gaps among the cases of one block: of the first evaluator to the second, or to the optimum."""
+    evaluator, *others = evaluators
     level = block.level
     gaps = Gaps("", "")
     for p in level.laws:
@@ -169,18 +171,18 @@ def _widest(triers: Sequence[Trier], leads: Sequence[int | None], deadline: floa
             gaps.finished = False
             break
         gaps.cases += 1
-        first = acceptance_of(trier, case, leads[0])
+        first = acceptance_of(evaluator, case, leads[0])
         second = acceptance_of(others[0], case, leads[1]) if others else _optimum(case)
         if first is not None and second is not None:
             gaps.take(Gap(case, first, second))
     return gaps
 
 
-def acceptance_of(trier: Trier, case: Case, lead: int | None) -> Fraction | None:
+def acceptance_of(evaluator: CaseEvaluator, case: Case, lead: int | None) -> Fraction | None:
     """The exact acceptance length; None where the method refuses the case or it is too large to enumerate."""
-    pair: BankPair = trier.pair_of(case)
+    pair: IndexedPair = evaluator.pair_of(case)
     try:
-        emitted = trier.law(with_lead(trier.method, lead), pair, case.shape)
+        emitted = evaluator.law(with_lead(evaluator.method, lead), pair, case.shape)
     except (InvalidInput, TooManyOutcomes):
         return None
     return sum(acceptance_by_depth(emitted, case.shape.depth), Fraction(0))

@@ -1,7 +1,7 @@
-"""Trying one block of cases: all those of a level whose draft row at the empty prefix is the same.
+"""Evaluates one block of cases: all those of a level whose draft row at the empty prefix is the same.
 
-A `Trier` serves one method and remembers what it has computed from block to block. Methods that decide node by node
-are tried state by state; any other is replayed on every table of rows that it can tell apart.
+A `CaseEvaluator` serves one method and keeps what it has computed from block to block. Methods that decide node by
+node are tried state by state; any other is replayed on every table of rows that it can tell apart.
 """
 
 from __future__ import annotations
@@ -17,9 +17,19 @@ from exact.enumeration.fixed_trees import NodeMethod, nodewise_law
 from exact.enumeration.rationals import ZERO
 from exact.enumeration.tree_classes import TreeClass, classes
 from exact.enumeration.walk import EnumerationError, TooManyOutcomes, outcomes
-from exact.search.cases import Block, Case, Level, Model, smallest_law
-from exact.search.row_table import Bank, BankDrafter, BankPair
-from exact.search.state_space import NO_ROW, Chain, Chains, FixedNodes, Process, Refusals, State, TreeNodes, tables
+from exact.search.cases import Case, CaseBlock, Level, Model, smallest_law
+from exact.search.row_table import IndexedDrafter, IndexedPair, RowTable
+from exact.search.state_space import (
+    NO_ROW,
+    FixedNodes,
+    Refusals,
+    RowSequence,
+    RowSequences,
+    State,
+    TokenProcess,
+    TreeNodes,
+    tables,
+)
 from rheo_core import Method, TreeMethod, TreeShape
 from rheo_core.registry import run_cycle
 from rheo_core.rows import Pair
@@ -27,7 +37,7 @@ from rheo_core.rows import Pair
 NUMBERS = ("width", "depth", "budget")
 
 
-class WatchedShape(TreeShape):
+class RecordingShape(TreeShape):
     """A `TreeShape` with `read`, the names of the numbers that have been asked for since it was made."""
 
     def __init__(self, width: int, depth: int, budget: int) -> None:
@@ -39,7 +49,7 @@ class WatchedShape(TreeShape):
             vars(self).get("read", set()).add(name)
         return super().__getattribute__(name)
 
-    def is_no_news_after(self, tried: WatchedShape) -> bool:
+    def settled_by(self, tried: RecordingShape) -> bool:
         """Whether a run at the shape `tried` has settled this one: alike in the depth and in all that was read."""
         mine, theirs = vars(self), vars(tried)
         return all(mine[name] == theirs[name] for name in {*theirs["read"], "depth"})
@@ -55,7 +65,7 @@ MOST_TEXTS = 30
 
 
 @dataclass
-class Tried:
+class BlockResult:
     """What came of a block: laws computed, cases too large to enumerate, refusals, and the smallest lossy case."""
 
     finished: bool = True
@@ -69,22 +79,22 @@ class OutOfTime(EnumerationError):
     """The deadline passed in the middle of a block."""
 
 
-class Trier:
+class CaseEvaluator:
     """Tries cases of one method up to the time.time() of `deadline`; not to be shared by threads."""
 
     def __init__(self, method: Method) -> None:
         self.method = method
-        self.bank = Bank()
-        self.tried = Tried()
+        self.table = RowTable()
+        self.tried = BlockResult()
         self.deadline = float("inf")
-        self._processes: dict[Hashable, Process] = {}
-        self._chains: dict[Hashable, Chains] = {}
-        self._replays: dict[Hashable, list[WatchedShape]] = {}
+        self._processes: dict[Hashable, TokenProcess] = {}
+        self._sequences: dict[Hashable, RowSequences] = {}
+        self._replays: dict[Hashable, list[RecordingShape]] = {}
 
-    def block(self, block: Block, deadline: float = float("inf")) -> Tried:
+    def block(self, block: CaseBlock, deadline: float = float("inf")) -> BlockResult:
         """Try every case of a block, up to the time.time() of `deadline`."""
         self.deadline = deadline
-        self.tried = tried = Tried()
+        self.tried = tried = BlockResult()
         try:
             for case in self._lossy(block, tried):
                 smaller = tried.found is None or case.size < tried.found.size
@@ -114,19 +124,19 @@ class Trier:
             self._refused(error, pair, self.tried)
             return False
 
-    def law(self, rule: Method, pair: BankPair, shape: TreeShape) -> Emitted:
+    def law(self, rule: Method, pair: IndexedPair, shape: TreeShape) -> Emitted:
         """The exact law of one cycle's tokens. Raises `TooManyOutcomes`."""
         if isinstance(rule, TreeMethod):
-            drafter = BankDrafter(pair, rule, shape)
+            drafter = IndexedDrafter(pair, rule, shape)
             return emitted_law(classes(drafter, (), shape, OUTCOMES), NodeLaws(drafter, rule.verify), ())
         if isinstance(rule, NodeMethod):
             return nodewise_law(rule, pair, (), shape)
         return replayed_law(rule, pair, shape)
 
-    def pair_of(self, case: Case) -> BankPair:
-        """The models of a case, their rows from this trier's bank."""
+    def pair_of(self, case: Case) -> IndexedPair:
+        """The models of a case, their rows from this trier's table."""
         models = {"p": case.target, "q": case.draft}
-        return BankPair(self.bank, lambda side, prefix: self.bank.number(models[side](prefix)))
+        return IndexedPair(self.table, lambda side, prefix: self.table.number(models[side](prefix)))
 
     def lossy_variant(self, case: Case) -> Case | None:
         """The case itself if it is lossy; for a tree method its draft with another target of small denominator."""
@@ -136,14 +146,14 @@ class Trier:
         if not isinstance(rule, TreeMethod) or case.vocabulary**case.shape.depth > MOST_TEXTS:
             return None
         level = Level(case.vocabulary, case.shape, case.lead, True, 3 if case.vocabulary <= 3 else 2)
-        chains = self._chains_of(rule, level, [self.bank.number(law) for law in level.laws])
-        nodes = chains.process.laws
+        sequences = self._sequences_of(rule, level, [self.table.number(law) for law in level.laws])
+        nodes = sequences.process.laws
         assert isinstance(nodes, TreeNodes)
         pair = self.pair_of(case)
         try:
-            found = classes(BankDrafter(pair, rule, case.shape), (), case.shape, OUTCOMES)
-            state = chains.process.state(nodes.start(found, pair, case.shape))
-            return None if chains.is_sound(state) else self._case(level, pair, next(chains.wrong(state)))
+            found = classes(IndexedDrafter(pair, rule, case.shape), (), case.shape, OUTCOMES)
+            state = sequences.process.state(nodes.start(found, pair, case.shape))
+            return None if sequences.always_exact(state) else self._case(level, pair, next(sequences.wrong(state)))
         except (TooManyOutcomes, OutOfTime):
             return None
         except EnumerationError:
@@ -156,37 +166,39 @@ class Trier:
         if time.time() > self.deadline:
             raise OutOfTime
 
-    def _lossy(self, block: Block, tried: Tried) -> Iterator[Case]:
+    def _lossy(self, block: CaseBlock, tried: BlockResult) -> Iterator[Case]:
         """Lossy cases of the block, the smallest among them."""
         rule = with_lead(self.method, block.level.lead)
-        allowed = [self.bank.number(law) for law in block.level.laws]
+        allowed = [self.table.number(law) for law in block.level.laws]
         first = allowed[block.first]
         if not isinstance(rule, (TreeMethod, NodeMethod)):
             yield from self._replayed(rule, block.level, allowed, first, tried)
             return
-        chains = self._chains_of(rule, block.level, allowed)
-        process = chains.process
+        sequences = self._sequences_of(rule, block.level, allowed)
+        process = sequences.process
         process.computed, process.refusals = 0, tried.refusals
         try:
             if isinstance(rule, TreeMethod):
-                yield from self._drafted(rule, chains, block.level, first, tried)
+                yield from self._drafted(rule, sequences, block.level, first, tried)
             else:
-                yield from self._fixed(chains, block.level, first)
+                yield from self._fixed(sequences, block.level, first)
         finally:
             tried.computed += process.computed
 
-    def _replayed(self, rule: Method, level: Level, allowed: list[int], first: int, tried: Tried) -> Iterator[Case]:
+    def _replayed(
+        self, rule: Method, level: Level, allowed: list[int], first: int, tried: BlockResult
+    ) -> Iterator[Case]:
         """Any method: its whole law on each pair of models that it can tell apart."""
-        shape = WatchedShape(level.shape.width, level.shape.depth, level.shape.budget)
-        if any(shape.is_no_news_after(tried) for tried in self._replays.get((level.rows, first), [])):
+        shape = RecordingShape(level.shape.width, level.shape.depth, level.shape.budget)
+        if any(shape.settled_by(tried) for tried in self._replays.get((level.rows, first), [])):
             return
 
-        def is_lossy(pair: BankPair) -> bool:
+        def is_lossy(pair: IndexedPair) -> bool:
             self._tick()
             emitted = replayed_law(rule, pair, shape)
             return compare(emitted, pair, (), level.shape.depth + 1).wrong is not None
 
-        for pair, lossy in tables(self.bank, is_lossy, allowed, first, not level.dependent):
+        for pair, lossy in tables(self.table, is_lossy, allowed, first, not level.dependent):
             tried.computed += 1
             if isinstance(lossy, Exception):
                 self._refused(lossy, pair, tried)
@@ -194,79 +206,83 @@ class Trier:
                 yield self._case(level, pair)
         self._replays.setdefault((level.rows, first), []).append(shape)
 
-    def _drafted(self, rule: TreeMethod, chains: Chains, level: Level, first: int, tried: Tried) -> Iterator[Case]:
-        """A tree method: its classes on each draft that they can tell apart, then every chain of target rows."""
-        nodes = chains.process.laws
+    def _drafted(
+        self, rule: TreeMethod, sequences: RowSequences, level: Level, first: int, tried: BlockResult
+    ) -> Iterator[Case]:
+        """A tree method: its classes on each draft that they can tell apart, then every sequence of target rows."""
+        nodes = sequences.process.laws
         assert isinstance(nodes, TreeNodes)
 
-        def drafted(pair: BankPair) -> list[TreeClass]:
+        def drafted(pair: IndexedPair) -> list[TreeClass]:
             self._tick()
-            return classes(BankDrafter(pair, rule, level.shape), (), level.shape, OUTCOMES)
+            return classes(IndexedDrafter(pair, rule, level.shape), (), level.shape, OUTCOMES)
 
-        for pair, found in tables(self.bank, drafted, chains.allowed, first, not level.dependent):
+        for pair, found in tables(self.table, drafted, sequences.allowed, first, not level.dependent):
             tried.computed += 1
             if isinstance(found, Exception):
                 self._refused(found, pair, tried)
                 continue
-            state = chains.process.state(nodes.start(found, pair, level.shape))
+            state = sequences.process.state(nodes.start(found, pair, level.shape))
             if not level.dependent:
-                yield from self._alike(chains, state, level, first)
-            elif not chains.is_sound(state):
-                for chain in chains.wrong(state):
-                    yield self._case(level, pair, chain)
+                yield from self._alike(sequences, state, level, first)
+            elif not sequences.always_exact(state):
+                for sequence in sequences.wrong(state):
+                    yield self._case(level, pair, sequence)
 
-    def _fixed(self, chains: Chains, level: Level, first: int) -> Iterator[Case]:
-        """A method on a fixed tree: chains of rows of both models."""
-        nodes = chains.process.laws
+    def _fixed(self, sequences: RowSequences, level: Level, first: int) -> Iterator[Case]:
+        """A method on a fixed tree: sequences of rows of both models."""
+        nodes = sequences.process.laws
         assert isinstance(nodes, FixedNodes)
-        start = chains.process.state(nodes.start())
+        start = sequences.process.state(nodes.start())
         if not level.dependent:
-            yield from self._alike(chains, start, level, first)
+            yield from self._alike(sequences, start, level, first)
             return
-        for chain in chains.wrong(start, first=[first]):
-            yield self._case(level, None, chain)
+        for sequence in sequences.wrong(start, first=[first]):
+            yield self._case(level, None, sequence)
 
-    def _alike(self, chains: Chains, state: State, level: Level, q: int) -> Iterator[Case]:
+    def _alike(self, sequences: RowSequences, state: State, level: Level, q: int) -> Iterator[Case]:
         """Target rows that go wrong when every prefix has them; smaller levels have tried the smaller rows."""
-        new = self.bank.denominators[q] == level.denominator
-        for p in chains.allowed:
-            if not new and self.bank.denominators[p] < level.denominator:
+        new = self.table.denominators[q] == level.denominator
+        for p in sequences.allowed:
+            if not new and self.table.denominators[p] < level.denominator:
                 continue
             self._tick()
-            if chains.goes_wrong(state, p, q):
-                yield Case(Model(self.bank.laws[p]), Model(self.bank.laws[q]), level.shape, level.lead)
+            if sequences.fails(state, p, q):
+                yield Case(Model(self.table.laws[p]), Model(self.table.laws[q]), level.shape, level.lead)
 
-    def _case(self, level: Level, pair: BankPair | None, chain: Chain = ()) -> Case:
-        """The case of the rows that were read or are on the chain; the smallest law everywhere else."""
+    def _case(self, level: Level, pair: IndexedPair | None, sequence: RowSequence = ()) -> Case:
+        """The case of the rows that were read or are on the sequence; the smallest law everywhere else."""
         if pair is not None and not level.dependent:
-            one = {side: self.bank.laws[number] for (side, _), number in pair.numbers.items()}
+            one = {side: self.table.laws[number] for (side, _), number in pair.numbers.items()}
             default = smallest_law(level.vocabulary)
             return Case(Model(one.get("p", default)), Model(one.get("q", default)), level.shape, level.lead)
         target = {} if pair is None else pair.read("p")
         draft = {} if pair is None else pair.read("q")
-        for text, p, q in chain:
-            target[text] = self.bank.laws[p]
+        for text, p, q in sequence:
+            target[text] = self.table.laws[p]
             if q != NO_ROW:
-                draft[text] = self.bank.laws[q]
+                draft[text] = self.table.laws[q]
         default = smallest_law(level.vocabulary)
         return Case(Model(default, target), Model(default, draft), level.shape, level.lead)
 
-    def _refused(self, error: Exception, pair: BankPair, tried: Tried) -> None:
+    def _refused(self, error: Exception, pair: IndexedPair, tried: BlockResult) -> None:
         rows = "; ".join(
-            f"{side}{prefix} = [{', '.join(str(mass) for mass in self.bank.laws[number])}]"
+            f"{side}{prefix} = [{', '.join(str(mass) for mass in self.table.laws[number])}]"
             for (side, prefix), number in pair.numbers.items()
         )
         tried.refusals.note(error, rows)
 
-    def _chains_of(self, rule: TreeMethod | NodeMethod, level: Level, allowed: list[int]) -> Chains:
-        """The chains of a level's rows; steps already computed are shared with other levels."""
+    def _sequences_of(self, rule: TreeMethod | NodeMethod, level: Level, allowed: list[int]) -> RowSequences:
+        """The sequences of a level's rows; steps already computed are shared with other levels."""
         where = (level.vocabulary, level.lead, level.shape if isinstance(rule, NodeMethod) else None)
         if where not in self._processes:
             nodes = (
-                FixedNodes(rule, self.bank, level.shape) if isinstance(rule, NodeMethod) else TreeNodes(rule, self.bank)
+                FixedNodes(rule, self.table, level.shape)
+                if isinstance(rule, NodeMethod)
+                else TreeNodes(rule, self.table)
             )
-            self._processes[where] = Process(self.bank, nodes)
-        if (where, level.denominator) not in self._chains:
+            self._processes[where] = TokenProcess(self.table, nodes)
+        if (where, level.denominator) not in self._sequences:
             process = self._processes[where]
 
             def drafts(state: State) -> list[int]:
@@ -275,8 +291,8 @@ class Trier:
                 )
                 return allowed if reads else [NO_ROW]
 
-            self._chains[where, level.denominator] = Chains(process, allowed, drafts, self._tick)
-        return self._chains[where, level.denominator]
+            self._sequences[where, level.denominator] = RowSequences(process, allowed, drafts, self._tick)
+        return self._sequences[where, level.denominator]
 
 
 def with_lead(method: Rule, lead: int | None) -> Rule:

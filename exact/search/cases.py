@@ -171,7 +171,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Block:
+class CaseBlock:
     """The cases of `level` whose draft row at the empty prefix is number `first` of its laws."""
 
     level: Level
@@ -264,8 +264,8 @@ def in_order(bounds: Iterable[Bounds], leads: Leads) -> list[Level]:
     return sorted({level for each in bounds for level in each.levels(leads)}, key=lambda level: level.key)
 
 
-def blocks(levels: Iterable[Level]) -> Iterator[Block]:
+def blocks(levels: Iterable[Level]) -> Iterator[CaseBlock]:
     """The blocks of levels, in order. Denominators without a law of their own give no block."""
     for level in levels:
         for first in range(len(laws(level.vocabulary, level.denominator))):
-            yield Block(level, first)
+            yield CaseBlock(level, first)

@@ -23,8 +23,8 @@ from exact.methods.load import as_method, load_method
 from exact.runtime import executors
 from exact.runtime.journal import Journal
 from exact.runtime.pickling import PLUGIN, kept, pack, unpack
-from exact.search.case_evaluation import Tried, Trier, with_lead
-from exact.search.cases import Block, Case, Level, Model, blocks
+from exact.search.case_evaluation import BlockResult, CaseEvaluator, with_lead
+from exact.search.cases import Case, CaseBlock, Level, Model, blocks
 from exact.search.state_space import Refusals
 from rheo_core import Method, TreeMethod, TreeShape, find_method
 
@@ -71,9 +71,9 @@ class Subject:
         return isinstance(self.method, TreeMethod) and self.method.lead is not None
 
     @cached_property
-    def trier(self) -> Trier:
-        """The trier of this process."""
-        return Trier(self.method)
+    def evaluator(self) -> CaseEvaluator:
+        """The evaluator of this process."""
+        return CaseEvaluator(self.method)
 
     @cached_property
     def packed(self) -> str | bytes:
@@ -96,17 +96,17 @@ def _held(module: ModuleType) -> list[tuple[str, Any]]:
     return list(vars(module).items()) if getattr(module, "__file__", None) else []
 
 
-def trier_of(packed: str | bytes) -> Trier:
-    """This thread's trier of a packed method; what it has computed is kept from job to job."""
-    return kept(packed, lambda: Trier(load_method(packed) if isinstance(packed, str) else unpack(packed)))
+def evaluator_of(packed: str | bytes) -> CaseEvaluator:
+    """This thread's evaluator of a packed method; what it has computed is kept from job to job."""
+    return kept(packed, lambda: CaseEvaluator(load_method(packed) if isinstance(packed, str) else unpack(packed)))
 
 
-def try_block(packed: str | bytes, deadline: float, block: Block) -> Tried:
+def try_block(packed: str | bytes, deadline: float, block: CaseBlock) -> BlockResult:
     """One block of cases, as a job."""
-    return trier_of(packed).block(block, deadline)
+    return evaluator_of(packed).block(block, deadline)
 
 
-KINDS = (Block, Level, TreeShape, Tried, Refusals, Case, Model)
+KINDS = (CaseBlock, Level, TreeShape, BlockResult, Refusals, Case, Model)
 """What a hunt's journal holds."""
 
 
@@ -150,14 +150,18 @@ def sweep(
     journal = journal or Journal()
     total = sum(len(level.laws) for level in planned)
     todo = [block for block in blocks(planned) if block not in journal.known]
-    run = partial(_local, subject.trier, deadline) if executor is None else partial(try_block, subject.packed, deadline)
+    run = (
+        partial(_local, subject.evaluator, deadline)
+        if executor is None
+        else partial(try_block, subject.packed, deadline)
+    )
     fresh = executors.in_order(run, todo, executor)
     try:
         done = 0
         for level in planned:
             whole = True
             for first in range(len(level.laws)):
-                block = Block(level, first)
+                block = CaseBlock(level, first)
                 if progress is not None:
                     progress(str(level), done / total)
                 tried = journal.known[block] if block in journal.known else next(fresh)
@@ -177,5 +181,5 @@ def sweep(
         fresh.close()
 
 
-def _local(trier: Trier, deadline: float, block: Block) -> Tried:
-    return trier.block(block, deadline)
+def _local(evaluator: CaseEvaluator, deadline: float, block: CaseBlock) -> BlockResult:
+    return evaluator.block(block, deadline)

@@ -20,7 +20,7 @@ from exact.enumeration.fixed_trees import NodeMethod
 from exact.methods.load import own_errors
 from exact.runtime import executors
 from exact.runtime.journal import Journal
-from exact.search.case_evaluation import Trier, with_lead
+from exact.search.case_evaluation import CaseEvaluator, with_lead
 from exact.search.cases import Bounds, Case, Leads, Level, in_order
 from exact.search.exhaustive import KINDS, Coverage, Progress, Subject, sweep
 from exact.verdict.certificate import Certificate
@@ -83,7 +83,7 @@ BY_REPLAY: dict[str, tuple[Bounds, ...]] = {
 }
 """For methods that have to be replayed whole."""
 
-CHANCE_JOBS = 30
+RANDOM_JOBS = 30
 """Jobs of chance before the wide bounds, and as many again after them."""
 
 
@@ -95,7 +95,7 @@ class Search:
     source: str = ""
     certificate: Certificate | None = None
     coverage: Coverage = field(default_factory=Coverage)
-    by_chance: int = 0
+    random_cases: int = 0
     seconds: float = 0
     finished: bool = False
 
@@ -128,7 +128,7 @@ def search(
     check_count("max_vocabulary", max_vocabulary, 2)
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise InvalidInput("seed", seed, "an int")
-    return _Hunt(Subject.of(method), Terms(seconds, executor, lead, resume, progress)).search(
+    return _Hunt(Subject.of(method), SearchOptions(seconds, executor, lead, resume, progress)).search(
         max_vocabulary, seed, first
     )
 
@@ -151,7 +151,7 @@ def exhaust(
     >>> tried.counterexample, tried.finished, tried.coverage.cases
     (None, True, 121)
     """
-    return _Hunt(Subject.of(method), Terms(seconds, executor, lead, resume, progress)).exhaust(bounds)
+    return _Hunt(Subject.of(method), SearchOptions(seconds, executor, lead, resume, progress)).exhaust(bounds)
 
 
 def hunt(
@@ -195,7 +195,7 @@ def bounds_of(method: Method, phase: str, max_vocabulary: int) -> list[Bounds]:
 
 
 @dataclass(frozen=True)
-class Terms:
+class SearchOptions:
     """What a hunt is given besides its method; see `search`."""
 
     seconds: float
@@ -213,17 +213,17 @@ class Terms:
 class _Hunt:
     """One hunt under way."""
 
-    def __init__(self, subject: Subject, terms: Terms) -> None:
-        if terms.lead is not None and not subject.has_leads:
-            raise InvalidInput("lead", terms.lead, f"no lead with {subject.method.name}, which has no lead to set")
+    def __init__(self, subject: Subject, options: SearchOptions) -> None:
+        if options.lead is not None and not subject.has_leads:
+            raise InvalidInput("lead", options.lead, f"no lead with {subject.method.name}, which has no lead to set")
         self.subject = subject
-        self.terms = terms
+        self.options = options
         self.start = time.time()
         of_tree = isinstance(subject.method, TreeMethod)
-        own = getattr(subject.method, "lead", None) if terms.lead is None and subject.has_leads else terms.lead
-        self.leads = Leads(subject.has_leads, terms.lead, of_tree)
+        own = getattr(subject.method, "lead", None) if options.lead is None and subject.has_leads else options.lead
+        self.leads = Leads(subject.has_leads, options.lead, of_tree)
         self.own_lead = Leads(subject.has_leads, own, of_tree)
-        self.journal = Journal() if terms.resume is None else Journal(terms.resume, subject.digest, KINDS)
+        self.journal = Journal() if options.resume is None else Journal(options.resume, subject.digest, KINDS)
         self.best: Case | None = None
         self.result = Search(subject.method.name, subject.source)
 
@@ -257,18 +257,18 @@ class _Hunt:
         if not (self.best and first):
             done = self.sweep(within(OWN), 0.8, self.own_lead) and done
         if self.best is None:
-            self.take_chances(vocabularies, seed, 0, 0.9)
+            self.random_phase(vocabularies, seed, 0, 0.9)
         if self.best and first:
             return False
         done = self.sweep(within(WIDE), 1) and done
         if self.best is None:
             done = self.sweep(within(WIDER), 1) and done
         if self.best is None and done:
-            self.take_chances(vocabularies, seed, CHANCE_JOBS, 1)
+            self.random_phase(vocabularies, seed, RANDOM_JOBS, 1)
         return done
 
     def deadline(self, share: float) -> float:
-        return self.start + share * self.terms.seconds
+        return self.start + share * self.options.seconds
 
     def time_is_left(self, share: float) -> bool:
         return time.time() < self.deadline(share)
@@ -283,10 +283,10 @@ class _Hunt:
             self.subject,
             levels,
             self.result.coverage,
-            executor=self.terms.executor,
+            executor=self.options.executor,
             deadline=self.deadline(share),
             journal=self.journal,
-            progress=self.terms.progress,
+            progress=self.options.progress,
         )
         if found is not None and (self.best is None or found.size < self.best.size):
             self.best = found
@@ -296,22 +296,22 @@ class _Hunt:
         """Whether the level has cases smaller than the best so far."""
         return self.best is None or level.key <= self.best.level
 
-    def take_chances(self, vocabularies: tuple[int, ...], seed: int, start: int, share: float) -> None:
+    def random_phase(self, vocabularies: tuple[int, ...], seed: int, start: int, share: float) -> None:
         """Jobs of random_search, one after another, until one finds something."""
         from exact.search import random_search
 
-        jobs = random_search.jobs(vocabularies, self.leads, seed, CHANCE_JOBS, start)
+        jobs = random_search.jobs(vocabularies, self.leads, seed, RANDOM_JOBS, start)
         deadline = self.deadline(share)
         run = (
-            partial(random_search.take, Trier(self.subject.method), deadline)
-            if self.terms.executor is None
-            else partial(random_search.try_chance, self.subject.packed, deadline)
+            partial(random_search.take, CaseEvaluator(self.subject.method), deadline)
+            if self.options.executor is None
+            else partial(random_search.run_packed, self.subject.packed, deadline)
         )
-        results = executors.in_order(run, jobs, self.terms.executor)
+        results = executors.in_order(run, jobs, self.options.executor)
         for number, tried in enumerate(results):
-            if self.terms.progress is not None:
-                self.terms.progress("by chance", number / CHANCE_JOBS)
-            self.result.by_chance += tried.computed
+            if self.options.progress is not None:
+                self.options.progress("by chance", number / RANDOM_JOBS)
+            self.result.random_cases += tried.computed
             self.result.coverage.refusals.add(tried.refusals)
             if tried.found is not None:
                 self.best = tried.found

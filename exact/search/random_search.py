@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample, Unsatisfiable
 
-from exact.search.case_evaluation import Tried, Trier
+from exact.search.case_evaluation import BlockResult, CaseEvaluator
 from exact.search.cases import Case, Law, Leads, Model, laws, most_nodes, prefixes
-from exact.search.exhaustive import trier_of
+from exact.search.exhaustive import evaluator_of
 from exact.search.shrink import shrink
 from exact.verdict.strategies import law_of
 from rheo_core import TreeShape
@@ -100,7 +100,7 @@ DIRECTED_CASES, HYPOTHESIS_CASES = 100, 100
 
 
 @dataclass(frozen=True)
-class Chance:
+class RandomJob:
     """A job: which vocabularies and m to try, the seed, and whether Hypothesis chooses the cases."""
 
     vocabularies: tuple[int, ...]
@@ -109,21 +109,21 @@ class Chance:
     by_hypothesis: bool
 
 
-def jobs(vocabularies: tuple[int, ...], leads: Leads, seed: int, count: int, start: int = 0) -> Iterator[Chance]:
+def jobs(vocabularies: tuple[int, ...], leads: Leads, seed: int, count: int, start: int = 0) -> Iterator[RandomJob]:
     """`count` jobs from number `start` on, every third of them by Hypothesis."""
     for number in range(start, start + count):
-        yield Chance(vocabularies, leads, f"{seed}/{number}", number % 3 == 2)
+        yield RandomJob(vocabularies, leads, f"{seed}/{number}", number % 3 == 2)
 
 
-def try_chance(packed: str | bytes, deadline: float, chance: Chance) -> Tried:
+def run_packed(packed: str | bytes, deadline: float, chance: RandomJob) -> BlockResult:
     """One job, up to the time.time() of `deadline`."""
-    return take(trier_of(packed), deadline, chance)
+    return take(evaluator_of(packed), deadline, chance)
 
 
-def take(trier: Trier, deadline: float, chance: Chance) -> Tried:
-    """One job with a given trier."""
-    trier.tried = tried = Tried()
-    trier.deadline = deadline
+def take(evaluator: CaseEvaluator, deadline: float, chance: RandomJob) -> BlockResult:
+    """One job with a given evaluator."""
+    evaluator.tried = tried = BlockResult()
+    evaluator.deadline = deadline
 
     def may_go_on() -> bool:
         return time.time() < deadline
@@ -132,26 +132,26 @@ def take(trier: Trier, deadline: float, chance: Chance) -> Tried:
         if not may_go_on():
             return False
         tried.computed += 1
-        return trier.is_lossy(case)
+        return evaluator.is_lossy(case)
 
     def variant(case: Case) -> Case | None:
         tried.computed += 1
-        return trier.lossy_variant(case) if may_go_on() else None
+        return evaluator.lossy_variant(case) if may_go_on() else None
 
     found = _by_hypothesis(chance, is_lossy) if chance.by_hypothesis else _directed(chance, variant)
     tried.finished = may_go_on()
     if found is not None:
-        tried.found = shrink(found, trier.lossy_variant, chance.leads, may_go_on)
+        tried.found = shrink(found, evaluator.lossy_variant, chance.leads, may_go_on)
     return tried
 
 
-def _directed(chance: Chance, variant: Callable[[Case], Case | None]) -> Case | None:
+def _directed(chance: RandomJob, variant: Callable[[Case], Case | None]) -> Case | None:
     choices = random.Random(chance.seed)
     tried = (variant(directed(choices, chance.vocabularies, chance.leads)) for _ in range(DIRECTED_CASES))
     return next((case for case in tried if case is not None), None)
 
 
-def _by_hypothesis(chance: Chance, is_lossy: Callable[[Case], bool]) -> Case | None:
+def _by_hypothesis(chance: RandomJob, is_lossy: Callable[[Case], bool]) -> Case | None:
     quiet = settings(
         database=None,
         deadline=None,

@@ -17,10 +17,10 @@ from rheo_core.pool import Drafter, Pool
 from rheo_core.rows import Pair, Prefix
 
 Choose = Callable[[Literal["p", "q"], Prefix], int]
-"""Which law of the bank stands at a prefix of the target ("p") or of the draft ("q")."""
+"""Which law of the row table stands at a prefix of the target ("p") or of the draft ("q")."""
 
 
-class Bank:
+class RowTable:
     """Laws by number, each as a target row and as a draft row."""
 
     def __init__(self) -> None:
@@ -49,12 +49,12 @@ class Bank:
         return self._pools[key]
 
 
-class BankPair(Pair):
-    """A pair of models whose rows come from a bank, chosen when they are first read."""
+class IndexedPair(Pair):
+    """A pair of models whose rows come from a row table, chosen when they are first read."""
 
-    def __init__(self, bank: Bank, choose: Choose) -> None:
-        super().__init__(lambda prefix: bank.laws[choose("p", prefix)], lambda prefix: bank.laws[choose("q", prefix)])
-        self.bank = bank
+    def __init__(self, table: RowTable, choose: Choose) -> None:
+        super().__init__(lambda prefix: table.laws[choose("p", prefix)], lambda prefix: table.laws[choose("q", prefix)])
+        self.table = table
         self.choose = choose
         self.numbers: dict[tuple[Literal["p", "q"], Prefix], int] = {}
 
@@ -67,25 +67,25 @@ class BankPair(Pair):
 
     def p(self, prefix: Prefix) -> Row:
         """The target law [V] at `prefix`."""
-        return self.bank.p[self.at("p", prefix)]
+        return self.table.p[self.at("p", prefix)]
 
     def q(self, prefix: Prefix) -> DraftRow:
         """The draft row [V] at `prefix`."""
-        return self.bank.q[self.at("q", prefix)]
+        return self.table.q[self.at("q", prefix)]
 
     def read(self, side: Literal["p", "q"]) -> dict[Prefix, Law]:
         """The laws read so far on one side."""
-        return {prefix: self.bank.laws[number] for (each, prefix), number in self.numbers.items() if each == side}
+        return {prefix: self.table.laws[number] for (each, prefix), number in self.numbers.items() if each == side}
 
 
-class BankDrafter(Drafter):
-    """A drafter that takes its pools from the bank. The bank must serve one proxy rule only."""
+class IndexedDrafter(Drafter):
+    """A drafter that takes its pools from the row table. The table must serve one proxy rule only."""
 
-    pair: BankPair
+    pair: IndexedPair
 
-    def __init__(self, pair: BankPair, method: TreeMethod, shape: TreeShape) -> None:
+    def __init__(self, pair: IndexedPair, method: TreeMethod, shape: TreeShape) -> None:
         super().__init__(pair, shape.width, method.leads(shape), method.proxy)
 
     def pool(self, prefix: Prefix) -> Pool:
         """The pool at `prefix`."""
-        return self.pair.bank.pool(self.pair.at("q", prefix), self)
+        return self.pair.table.pool(self.pair.at("q", prefix), self)

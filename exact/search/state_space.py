@@ -15,7 +15,7 @@ from exact.enumeration.fixed_trees import NodeMethod, node_at, node_law
 from exact.enumeration.rationals import ONE, ZERO
 from exact.enumeration.tree_classes import TreeClass
 from exact.enumeration.walk import EnumerationError, Walk, outcomes
-from exact.search.row_table import Bank, BankDrafter, BankPair
+from exact.search.row_table import IndexedDrafter, IndexedPair, RowTable
 from rheo_core import InvalidInput, TreeMethod, TreeShape
 from rheo_core.chooser import Chooser
 from rheo_core.registry import verify_node
@@ -64,14 +64,14 @@ class Refusals:
 
 
 @dataclass(frozen=True)
-class Step:
+class TokenStep:
     """Whether the next token has the target's law, and the state after each token that may stay in the tree."""
 
     right: bool
     after: dict[int, State]
 
 
-class NodeLaws(Protocol):
+class NodeVerifier(Protocol):
     """The rule at one node, given the numbers of the target's and the draft's rows there."""
 
     def verdicts(self, node: int, p: int, q: int) -> Verdicts:
@@ -80,16 +80,16 @@ class NodeLaws(Protocol):
 
 
 @dataclass
-class Process:
-    """Steps of a rule on the rows of a bank; `computed` counts them, `refusals` what went wrong in them."""
+class TokenProcess:
+    """Steps of a rule on the rows of a row table; `computed` counts them, `refusals` what went wrong in them."""
 
-    bank: Bank
-    laws: NodeLaws
+    table: RowTable
+    laws: NodeVerifier
     computed: int = 0
     refusals: Refusals = field(default_factory=Refusals)
     states: list[tuple[tuple[int, Any], ...]] = field(default_factory=list)
     _numbers: dict[tuple[tuple[int, Any], ...], State] = field(default_factory=dict)
-    _steps: dict[tuple[State, int, int], Step | None] = field(default_factory=dict)
+    _steps: dict[tuple[State, int, int], TokenStep | None] = field(default_factory=dict)
 
     def state(self, masses: Mapping[int, Any]) -> State:
         """The state in which each node stands with its share of the masses."""
@@ -100,7 +100,7 @@ class Process:
             self.states.append(law)
         return self._numbers[law]
 
-    def step(self, state: State, p: int, q: int) -> Step | None:
+    def step(self, state: State, p: int, q: int) -> TokenStep | None:
         """The next token at target row `p` and draft row `q`; None where the rule does not take these rows."""
         key = (state, p, q)
         if key not in self._steps:
@@ -110,12 +110,12 @@ class Process:
             except EnumerationError:
                 raise
             except Exception as error:
-                self.refusals.note(error, f"p = {_shown(self.bank, p)}, q = {_shown(self.bank, q)}")
+                self.refusals.note(error, f"p = {_shown(self.table, p)}, q = {_shown(self.table, q)}")
                 self._steps[key] = None
         return self._steps[key]
 
-    def _step(self, state: State, p: int, q: int) -> Step:
-        law = [ZERO] * len(self.bank.laws[p])
+    def _step(self, state: State, p: int, q: int) -> TokenStep:
+        law = [ZERO] * len(self.table.laws[p])
         below: dict[int, dict[int, Any]] = {}
         for node, weight in self.states[state]:
             for token, child, share in self.laws.verdicts(node, p, q):
@@ -123,8 +123,8 @@ class Process:
                 if child is not None:
                     masses = below.setdefault(token, {})
                     masses[child] = masses.get(child, ZERO) + weight * share
-        right = law == self.bank.p[p].tolist()
-        return Step(right, {token: self.state(masses) for token, masses in below.items()})
+        right = law == self.table.p[p].tolist()
+        return TokenStep(right, {token: self.state(masses) for token, masses in below.items()})
 
 
 @dataclass(frozen=True)
@@ -142,14 +142,14 @@ class _Example:
 class TreeNodes:
     """The nodes of all trees that a tree method drafts, those that verify alike known by one number."""
 
-    def __init__(self, method: TreeMethod, bank: Bank) -> None:
+    def __init__(self, method: TreeMethod, table: RowTable) -> None:
         self.method = method
-        self.bank = bank
+        self.table = table
         self._numbers: dict[Hashable, int] = {}
         self._examples: list[_Example] = []
         self._verdicts: dict[tuple[int, int], Verdicts] = {}
 
-    def start(self, classes: list[TreeClass], pair: BankPair, shape: TreeShape) -> dict[int, Any]:
+    def start(self, classes: list[TreeClass], pair: IndexedPair, shape: TreeShape) -> dict[int, Any]:
         """The masses of the roots of the classes' trees."""
         masses: dict[int, Any] = {}
         for each in classes:
@@ -165,7 +165,7 @@ class TreeNodes:
         tree: Tree,
         node: int,
         children_of: Mapping[int, list[int]],
-        pair: BankPair,
+        pair: IndexedPair,
         shape: TreeShape,
         text: Prefix,
         path: SlotPath,
@@ -188,8 +188,8 @@ class TreeNodes:
         """The law of the verification rule at a node; the draft row that counts there is the node's own."""
         if (node, p) not in self._verdicts:
             one = self._examples[node]
-            pair = BankPair(self.bank, lambda side, prefix: p if side == "p" else one.draft)
-            drafter = BankDrafter(pair, self.method, one.shape)
+            pair = IndexedPair(self.table, lambda side, prefix: p if side == "p" else one.draft)
+            drafter = IndexedDrafter(pair, self.method, one.shape)
 
             def program(chooser: Chooser) -> tuple[int, int]:
                 return verify_node(one.tree, one.node, one.children, drafter, (), self.method.verify, chooser)
@@ -206,9 +206,9 @@ class TreeNodes:
 class FixedNodes:
     """The nodes of the fixed tree of a `NodeMethod` at one shape, by number; 0 is the root."""
 
-    def __init__(self, method: NodeMethod, bank: Bank, shape: TreeShape) -> None:
+    def __init__(self, method: NodeMethod, table: RowTable, shape: TreeShape) -> None:
         self.method = method
-        self.bank = bank
+        self.table = table
         self.widths = method.topology(shape)
         self._paths: list[SlotPath] = [()]
         self._numbers: dict[SlotPath, int] = {(): 0}
@@ -227,7 +227,7 @@ class FixedNodes:
         key = (node, p, q if self.reads_draft(node) else -1)
         if key not in self._verdicts:
             path = self._paths[node]
-            pair = BankPair(self.bank, lambda side, prefix: p if side == "p" else q)
+            pair = IndexedPair(self.table, lambda side, prefix: p if side == "p" else q)
             law = node_law(self.method, node_at(pair, (), path, self.widths.get(path, 0)))
             self._verdicts[key] = tuple(
                 (token, None if child == -1 else self._below(path, child), weight)
@@ -243,17 +243,17 @@ class FixedNodes:
         return self._numbers[child]
 
 
-def _shown(bank: Bank, number: int) -> str:
-    return "[" + ", ".join(str(mass) for mass in bank.laws[number]) + "]" if number >= 0 else "none"
+def _shown(table: RowTable, number: int) -> str:
+    return "[" + ", ".join(str(mass) for mass in table.laws[number]) + "]" if number >= 0 else "none"
 
 
 Result = TypeVar("Result")
 
 
 def tables(
-    bank: Bank, program: Callable[[BankPair], Result], allowed: Sequence[int], first: int, alike: bool
-) -> Iterator[tuple[BankPair, Result | Exception]]:
-    """Run `program(pair)` on every pair of models with rows among `allowed`, numbers of the bank.
+    table: RowTable, program: Callable[[IndexedPair], Result], allowed: Sequence[int], first: int, alike: bool
+) -> Iterator[tuple[IndexedPair, Result | Exception]]:
+    """Run `program(pair)` on every pair of models with rows among `allowed`, numbers of the row table.
 
     The draft's row at the empty prefix is `first`; with `alike` each model has one row for all prefixes. Yields the
     pair, which knows what was read, and the result or the exception that the program raised. An error of the
@@ -262,7 +262,7 @@ def tables(
     walk = Walk()
     even = [1] * len(allowed)
 
-    def run() -> tuple[BankPair, Result | Exception]:
+    def run() -> tuple[IndexedPair, Result | Exception]:
         chosen: dict[tuple[str, Prefix], int] = {("q", ()): first}
 
         def choose(side: Literal["p", "q"], prefix: Prefix) -> int:
@@ -271,7 +271,7 @@ def tables(
                 chosen[row] = allowed[walk.branch(row, lambda: even)]
             return chosen[row]
 
-        pair = BankPair(bank, choose)
+        pair = IndexedPair(table, choose)
         try:
             return pair, program(pair)
         except EnumerationError:
@@ -283,7 +283,7 @@ def tables(
         yield outcome
 
 
-Chain = tuple[tuple[Prefix, int, int], ...]
+RowSequence = tuple[tuple[Prefix, int, int], ...]
 """(text so far, number of the target's row there, number of the draft's), one entry for each token."""
 
 NO_ROW = -1
@@ -294,38 +294,38 @@ class DraftChoices(Protocol):
     """The draft rows to be tried at a state."""
 
     def __call__(self, state: State) -> Sequence[int]:
-        """Numbers of laws of the bank."""
+        """Numbers of laws of the row table."""
         ...
 
 
-class Chains:
-    """Chains of rows out of `allowed` (numbers of a bank) that start at a state, and whether one of them goes wrong."""
+class RowSequences:
+    """Sequences of rows out of `allowed` (numbers of a row table) from a state on, and whether one of them fails."""
 
     def __init__(
-        self, process: Process, allowed: Sequence[int], drafts: DraftChoices, tick: Callable[[], None]
+        self, process: TokenProcess, allowed: Sequence[int], drafts: DraftChoices, tick: Callable[[], None]
     ) -> None:
         self.process = process
         self.allowed = allowed
         self.drafts = drafts
         self.tick = tick
-        self._sound: dict[State, bool] = {}
+        self._always_exact: dict[State, bool] = {}
         self._alike: dict[tuple[State, int, int], bool] = {}
 
-    def is_sound(self, state: State) -> bool:
-        """Whether every chain from here on emits the target's law (rows that the rule refuses left out)."""
-        if state not in self._sound:
+    def always_exact(self, state: State) -> bool:
+        """Tell whether every sequence from here on emits the target's distribution (refused rows left out)."""
+        if state not in self._always_exact:
             self.tick()
-            self._sound[state] = all(self._right(state, p, q) for q in self.drafts(state) for p in self.allowed)
-        return self._sound[state]
+            self._always_exact[state] = all(self._right(state, p, q) for q in self.drafts(state) for p in self.allowed)
+        return self._always_exact[state]
 
     def _right(self, state: State, p: int, q: int) -> bool:
         step = self.process.step(state, p, q)
         if step is None:
             return True
-        return step.right and all(self.is_sound(after) for after in step.after.values())
+        return step.right and all(self.always_exact(after) for after in step.after.values())
 
-    def wrong(self, state: State, text: Prefix = (), first: Sequence[int] | None = None) -> Iterator[Chain]:
-        """Every chain that goes wrong at its last token; `first` limits the draft rows at this state."""
+    def wrong(self, state: State, text: Prefix = (), first: Sequence[int] | None = None) -> Iterator[RowSequence]:
+        """Yield every sequence that fails at its last token; `first` limits the draft rows at this state."""
         for q in self.drafts(state) if first is None else first:
             for p in self.allowed:
                 self.tick()
@@ -337,16 +337,16 @@ class Chains:
                     yield here
                     continue
                 for token, after in step.after.items():
-                    if not self.is_sound(after):
+                    if not self.always_exact(after):
                         yield from (here + more for more in self.wrong(after, (*text, token)))
 
-    def goes_wrong(self, state: State, p: int, q: int) -> bool:
-        """Whether the same two rows at every prefix go wrong."""
+    def fails(self, state: State, p: int, q: int) -> bool:
+        """Tell whether the same two rows at every prefix fail."""
         key = (state, p, q)
         if key not in self._alike:
             self.tick()
             step = self.process.step(state, p, q)
             self._alike[key] = step is not None and (
-                not step.right or any(self.goes_wrong(after, p, q) for after in step.after.values())
+                not step.right or any(self.fails(after, p, q) for after in step.after.values())
             )
         return self._alike[key]

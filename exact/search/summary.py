@@ -26,7 +26,7 @@ def coverage_lines(result: Search) -> list[str]:
     coverage = result.coverage
     lines = [
         f"tried: {float(coverage.cases):.3g} cases in {len(coverage.levels)} levels covered "
-        f"({coverage.computed} laws computed), {result.by_chance} cases by chance, {result.seconds:.1f} s"
+        f"({coverage.computed} laws computed), {result.random_cases} cases by chance, {result.seconds:.1f} s"
     ]
     reach: dict[tuple[int, int, bool], dict[tuple[Any, ...], int]] = defaultdict(dict)
     for level in coverage.levels:

@@ -19,7 +19,7 @@ from exact.runtime.executors import in_order, processes
 from exact.runtime.journal import Journal
 from exact.runtime.pickling import pack, unpack
 from exact.search import Bounds, Case, Coverage, Leads, Level, Model, exhaustive
-from exact.search.case_evaluation import Trier, WatchedShape, with_lead
+from exact.search.case_evaluation import CaseEvaluator, RecordingShape, with_lead
 from exact.search.cases import blocks, laws, most_nodes, prefixes
 from exact.search.cases import in_order as levels_in_order
 from exact.search.exhaustive import KINDS, Subject
@@ -67,8 +67,8 @@ def smallest_by_hand(rule, level: Level) -> Case | None:
 
 
 def smallest_by_engine(rule, level: Level) -> Case | None:
-    trier = Trier(rule)
-    found = (trier.block(block).found for block in blocks([level]))
+    evaluator = CaseEvaluator(rule)
+    found = (evaluator.block(block).found for block in blocks([level]))
     return next((case for case in found if case is not None), None)
 
 
@@ -138,12 +138,12 @@ def test_trying_state_by_state_equals_replaying_whole_tables():
 
 
 def test_what_a_rule_does_not_read_is_not_tried_again():
-    shape = WatchedShape(2, 1, 3)
+    shape = RecordingShape(2, 1, 3)
     assert shape.depth == 1
-    assert WatchedShape(4, 1, 9).is_no_news_after(shape)
+    assert RecordingShape(4, 1, 9).settled_by(shape)
     assert shape.budget == 3
-    assert not WatchedShape(4, 1, 9).is_no_news_after(shape)
-    assert not WatchedShape(2, 2, 3).is_no_news_after(shape)
+    assert not RecordingShape(4, 1, 9).settled_by(shape)
+    assert not RecordingShape(2, 2, 3).settled_by(shape)
 
 
 @pytest.mark.parametrize("vocabulary", [2, 3])

@@ -13,7 +13,7 @@ from exact import certify
 from exact.methods import methods
 from exact.search import Bounds, Case, Leads, Model, exhaust, search
 from exact.search.acceptance_gap import widest_gaps
-from exact.search.case_evaluation import Trier
+from exact.search.case_evaluation import CaseEvaluator
 from exact.search.cases import in_order, laws, smallest_law
 from exact.search.random_search import DIRECTED_CASES, directed, jobs, kinds, take
 from exact.search.shrink import nearest, shrink
@@ -47,7 +47,7 @@ def test_a_fault_that_needs_four_tokens_and_two_levels_is_found_by_chance_and_ma
     found = next(
         tried.found
         for job in jobs((2, 3, 4), FREE, 0, 30)
-        if (tried := take(Trier(rule), time.time() + 20, job)).found is not None
+        if (tried := take(CaseEvaluator(rule), time.time() + 20, job)).found is not None
     )
     assert (found.vocabulary, found.shape.depth, found.shape.width, found.lead) == (4, 2, 1, 0)
     assert (
@@ -62,7 +62,7 @@ def test_a_fault_that_needs_four_tokens_and_two_levels_is_found_by_chance_and_ma
 @pytest.mark.parametrize("by_hypothesis", [False, True])
 def test_the_same_seed_tries_the_same_cases(by_hypothesis):
     job = next(each for each in jobs((2,), FREE, 5, 3) if each.by_hypothesis is by_hypothesis)
-    results = [take(Trier(methods["rheo-raw"]), time.time() + 20, job) for _ in range(2)]
+    results = [take(CaseEvaluator(methods["rheo-raw"]), time.time() + 20, job) for _ in range(2)]
     assert results[0].found == results[1].found
     assert results[0].computed == results[1].computed
 
@@ -208,7 +208,7 @@ def test_a_hunt_that_ends_by_chance_does_not_depend_on_the_executor():
     with ThreadPoolExecutor(2) as threads:
         together = search(rule, first=True, executor=threads)
     other_seed = search(rule, first=True, seed=1)
-    assert alone.by_chance > 0
+    assert alone.random_cases > 0
     assert alone.counterexample is not None
     assert alone.counterexample == together.counterexample
     assert other_seed.counterexample is not None
