@@ -18,7 +18,9 @@ from exact.enumeration.walk import EnumerationError
 from rheo_core import InvalidInput
 
 _ROOT = Path(__file__).parent.parent
-_OURS = (str(_ROOT / "interception"), str(_ROOT / "runtime"))
+OURS = tuple(str(_ROOT / room) for room in ("interception", "runtime", "enumeration"))
+"""Files whose frames act for the interception, never for the code under test."""
+STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"]
 _LIBRARIES = ("torch", "numpy")
 
 
@@ -48,16 +50,17 @@ def user_line() -> str:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _internal(frame.f_code.co_filename):
         frame = frame.f_back
-    return "an unknown line" if frame is None else _written(frame, frame.f_lineno)
+    return "an unknown line" if frame is None else written(frame, frame.f_lineno)
 
 
 def line_of(error: BaseException) -> str:
     """The same of the innermost such frame that an exception passed through."""
     passed = [(f, n) for f, n in walk_tb(error.__traceback__) if not _internal(f.f_code.co_filename)]
-    return _written(*passed[-1]) if passed else "an unknown line"
+    return written(*passed[-1]) if passed else "an unknown line"
 
 
-def _written(frame: FrameType, number: int) -> str:
+def written(frame: FrameType, number: int) -> str:
+    """`file:line (source)` of a line of a frame."""
     path = frame.f_code.co_filename
     source = linecache.getline(path, number, frame.f_globals).strip()
     source = source if len(source) <= 80 else f"{source[:77]}..."
@@ -65,8 +68,8 @@ def _written(frame: FrameType, number: int) -> str:
 
 
 def _internal(path: str) -> bool:
-    if path.startswith((*_OURS, "<frozen")):
+    if path.startswith((*OURS, "<frozen")):
         return True
     if any(f"/site-packages/{library}/" in path.replace("\\", "/") for library in _LIBRARIES):
         return True
-    return "site-packages" not in path and path.startswith(sysconfig.get_paths()["stdlib"])
+    return "site-packages" not in path and path.startswith(STANDARD_LIBRARY)
