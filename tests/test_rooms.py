@@ -46,9 +46,9 @@ ROOMS = {
     "gpu_runner.measure": (1050, "rheo_core exact.runtime .model .decode .certify"),
     "gpu_runner.reproduce": (1950, "rheo_core exact.runtime exact.report exact.cli .decode .measure"),
     "gpu_runner.audit": (500, "rheo_core montecarlo .model .decode .measure"),
-    "gpu_runner.training": (1050, "rheo_core exact.runtime .model .decode"),
+    "gpu_runner.training": (700, "rheo_core exact.runtime .model .decode"),
     "gpu_runner.cli": (
-        1700,
+        1625,
         "rheo_core exact.cli exact.report montecarlo .model .decode .certify .measure .reproduce .audit .training",
     ),
     "gpu_runner": (50, ".cli"),

@@ -12,7 +12,7 @@ from exact.cli import options as shared
 from exact.cli.tables import blank_table, show
 from gpu_runner.cli import options
 from gpu_runner.cli.progress import Course
-from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
+from rheo_core.errors import check_count
 
 if TYPE_CHECKING:
     from gpu_runner.measure.assisted import Compared
@@ -29,32 +29,19 @@ NOTES = (
 )
 
 
+@options.bundled
 def command(
-    names: shared.MethodArguments = None,
-    method: shared.Methods = None,
-    target: options.Target = options.DEFAULT_TARGET,
-    draft: options.DraftName = options.DEFAULT_DRAFT,
-    width: shared.Width = 4,
-    depth: shared.Depth = 4,
-    budget: shared.Budget = 12,
-    lead: shared.Lead = None,
-    temperature: shared.Temperature = 1,
-    top_k: options.TopK = None,
-    top_p: options.TopP = None,
-    support: shared.Support = DEFAULT_SUPPORT,
+    *,
+    methods: options.MethodOptions,
+    models: options.PairOptions,
+    tree: options.ShapeOptions,
+    sampling: options.SamplingOptions,
     length: Annotated[int, typer.Option("--length", help="Tokens an answer and turn.")] = 32,
-    data: options.Data = None,
-    sets: options.Sets = None,
+    own: options.QuestionOptions,
     questions: Annotated[int, typer.Option("--questions", help="The first so many questions; 0: all.")] = 0,
-    prompts: options.Prompts = None,
-    seeds: options.Seeds = 2,
-    seed: shared.Seed = 0,
-    device: options.Device = "auto",
-    dtype: options.Dtype = "float32",
-    threads: options.Threads = 1,
+    runs: options.SeedOptions = options.SeedOptions(seeds=2),
     plain: options.Plain = False,
-    as_json: shared.AsJson = False,
-    save: shared.Save = None,
+    output: options.OutputOptions,
 ) -> int:
     """Compare with transformers' generate(assistant_model=...): the same pair, questions, counting and clock.
 
@@ -64,35 +51,27 @@ def command(
     from dataclasses import replace
 
     from gpu_runner.decode.methods import find_rules
-    from gpu_runner.decode.processing import Processing
     from gpu_runner.measure.assisted import assistant_of, compared, comparison, modes
     from gpu_runner.measure.bench import Setting
     from gpu_runner.measure.provenance import provenance
-    from gpu_runner.reproduce.question_sets import asked_for
 
-    for name, value in (("length", length), ("seeds", seeds)):
-        if value < 1:
-            raise InvalidInput(name, value, "an int of at least 1")
-    asked = asked_for(prompts, data, sets, questions)
-    rules = find_rules(
-        [*(names or []), *(method or [])] or METHODS,
-        TreeShape(width, depth, budget),
-        lead,
-        options.support_of(support),
-    )
-    processing = Processing(temperature, top_k, top_p)
-    models = options.load(target, draft, device, dtype, None, threads)
-    setting = Setting(models.target, models.draft, processing, length, plain)
-    assistant_of(models.draft)
-    ways = modes(depth)
-    total = len(asked) * seeds * (len(rules) + len(ways))
+    check_count("length", length, 1)
+    check_count("seeds", runs.seeds, 1)
+    asked = own.read(questions)
+    rules = find_rules(methods.given or METHODS, tree.shape, tree.lead, sampling.kept)
+    processing = sampling.processing
+    target, draft = models.load()
+    setting = Setting(target, draft, processing, length, plain)
+    assistant_of(draft)
+    ways = modes(tree.depth)
+    total = len(asked) * runs.seeds * (len(rules) + len(ways))
     done: list[Answer] = []
     finished = False
     try:
-        for _ in compared(replace(setting, length=min(8, length)), rules, ways, asked[:1], [seed]):
+        for _ in compared(replace(setting, length=min(8, length)), rules, ways, asked[:1], [runs.seed]):
             pass  # warm-up
-        with Course(total, quiet=as_json) as course:
-            for answer in compared(setting, rules, ways, asked, range(seed, seed + seeds)):
+        with Course(total, quiet=output.as_json) as course:
+            for answer in compared(setting, rules, ways, asked, runs.all):
                 done.append(answer)
                 course.advance(answer.rule)
         finished = True
@@ -100,14 +79,13 @@ def command(
         if len(done) >= len(rules) + len(ways):
             found = comparison(done)
             source = provenance(
-                models.target, models.draft, shape=vars(TreeShape(width, depth, budget)), temperature=temperature,
-                top_k=top_k, top_p=top_p, support=support, length=length, seeds=seeds, seed=seed,
+                target, draft, shape=vars(tree.shape), **vars(sampling), length=length, **vars(runs),
                 questions=[list(each) for each in asked], finished=finished, sklearn=_has_sklearn(),
             )  # fmt: skip
-            if not as_json:
+            if not output.as_json:
                 report(found, source)
             results = [each.document() for each in found]
-            shared.deliver({"command": "assisted", "provenance": source, "results": results}, as_json, save)
+            output.deliver({"command": "assisted", "provenance": source, "results": results})
     return 0
 
 

@@ -13,7 +13,8 @@ from exact.cli import options as shared
 from gpu_runner.cli import options
 from gpu_runner.cli.progress import Course
 from montecarlo.auditing import ALARM
-from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
+from rheo_core import InvalidInput
+from rheo_core.errors import check_count
 
 if TYPE_CHECKING:
     from gpu_runner.audit.audit import Audited
@@ -23,24 +24,17 @@ if TYPE_CHECKING:
 SCOPE = "the target rows come from plain forwards over the finished text, apart from the engine"
 
 
+@options.bundled
 def command(
+    *,
     method: Annotated[str, typer.Option("--method", help="NAME or NAME:LEAD, as in rheo:0; or path.py:name.")] = "rheo",
-    target: options.Target = options.DEFAULT_TARGET,
-    draft: options.DraftName = options.DEFAULT_DRAFT,
-    width: shared.Width = 4,
-    depth: shared.Depth = 4,
-    budget: shared.Budget = 12,
-    lead: shared.Lead = None,
-    temperature: shared.Temperature = 1,
-    top_k: options.TopK = None,
-    top_p: options.TopP = None,
-    support: shared.Support = DEFAULT_SUPPORT,
+    models: options.ModelOptions,
+    tree: options.ShapeOptions,
+    sampling: options.SamplingOptions,
     tokens: Annotated[int, typer.Option("--tokens", help="Tokens at most; the run ends at an alarm.")] = 1000,
     length: Annotated[int, typer.Option("--length", help="Tokens an answer.")] = 64,
     questions: Annotated[int, typer.Option("--questions", help="Questions used (of each set); 0: all.")] = 0,
-    prompts: options.Prompts = None,
-    data: options.Data = None,
-    sets: options.Sets = None,
+    own: options.QuestionOptions,
     best: Annotated[int, typer.Option("--best", help="Entries listed of each row; the others by their mass.")] = 64,
     draft_rows: Annotated[
         bool, typer.Option("--draft-rows/--no-draft-rows", help="Read the draft's rows too: most faults show sooner.")
@@ -49,10 +43,6 @@ def command(
         float, typer.Option("--false-alarm", "--alarm", help="Probability of a false alarm, whenever looked at.")
     ] = ALARM,
     seed: shared.Seed = 0,
-    device: options.Device = "auto",
-    dtype: options.Dtype = "float32",
-    rope_base: options.RopeBase = None,
-    threads: options.Threads = 1,
     fault: options.FaultName = None,
     plain: options.Plain = False,
     record: Annotated[
@@ -64,8 +54,7 @@ def command(
             callback=shared.writable("record"),
         ),
     ] = None,
-    as_json: shared.AsJson = False,
-    save: shared.Save = None,
+    output: options.OutputOptions,
 ) -> int:
     """Audit a method on a real pair: every emitted token against the target's own law. 1: evidence of loss, 0: none.
 
@@ -77,30 +66,30 @@ def command(
     from gpu_runner.audit.reference_rows import check_auditable
     from gpu_runner.certify.faults import find_fault
     from gpu_runner.decode.methods import find_rules
-    from gpu_runner.decode.processing import Processing
     from gpu_runner.measure.bench import Setting
     from gpu_runner.measure.provenance import provenance
     from gpu_runner.model.load import find_dtype
-    from gpu_runner.reproduce.question_sets import asked_for
     from montecarlo.auditing import Audit
     from montecarlo.recording import Writer
 
     for name, value in (("tokens", tokens), ("length", length), ("best", best)):
-        if value < 1:
-            raise InvalidInput(name, value, "an int of at least 1")
-    (rule,) = find_rules([method], TreeShape(width, depth, budget), lead, options.support_of(support))
-    processing, planted = Processing(temperature, top_k, top_p), find_fault(fault)
-    check_auditable(processing, find_dtype(dtype))
+        check_count(name, value, 1)
+    (rule,) = find_rules([method], tree.shape, tree.lead, sampling.kept)
+    processing, planted = sampling.processing, find_fault(fault)
+    check_auditable(processing, find_dtype(models.dtype))
     if rule.method is None and planted is not None:
         raise InvalidInput("fault", fault, f"a method that drafts, not {rule.label}")
     running = Audit(alarm, seed)
-    asked = asked_for(prompts, data, sets, questions)
-    models = options.load(target, draft, device, dtype, rope_base, threads)
-    setting = Setting(models.target, models.draft, processing, length, plain, planted)
+    asked = own.read(questions)
+    target, draft = models.load()
+    setting = Setting(target, draft, processing, length, plain, planted)
     refusal, finished = None, False
     done = None
     try:
-        with Course(tokens, quiet=as_json) as course, nullcontext() if record is None else Writer(record) as writer:
+        with (
+            Course(tokens, quiet=output.as_json) as course,
+            nullcontext() if record is None else Writer(record) as writer,
+        ):
             done = audited(
                 records(setting, rule, asked, seed, best, draft_rows),
                 tokens,
@@ -115,13 +104,11 @@ def command(
         refusal, finished = str(error), True
     finally:
         if finished or running.tokens:
-            arguments = {
-                "method": rule.label, "shape": vars(rule.shape), "temperature": temperature, "top_k": top_k,
-                "top_p": top_p, "support": support, "length": length, "seed": seed, "fault": fault,
-                "questions": len(asked), "best": best, "draft_rows": draft_rows, "finished": finished,
-            }  # fmt: skip
-            source = provenance(models.target, models.draft, **arguments)
-            deliver(running, done, refusal, source, record, as_json, save)
+            source = provenance(
+                target, draft, method=rule.label, shape=vars(rule.shape), **vars(sampling), length=length, seed=seed,
+                fault=fault, questions=len(asked), best=best, draft_rows=draft_rows, finished=finished,
+            )  # fmt: skip
+            deliver(running, done, refusal, source, record, output)
     return shared.LOSSY if running.alarmed_at is not None or refusal is not None else shared.LOSSLESS
 
 
@@ -142,8 +129,7 @@ def deliver(
     refusal: str | None,
     source: dict[str, Any],
     record: Path | None,
-    as_json: bool,
-    save: Path | None,
+    output: options.OutputOptions,
 ) -> None:
     """Print the report or hand over the document."""
     from gpu_runner.audit.audit import tokens_for
@@ -152,7 +138,7 @@ def deliver(
     found = running.report()
     alarm_after = None if done is None else done.alarm_after
     needed = tokens_for(found) if found.evidence_of_loss else None
-    if not as_json:
+    if not output.as_json:
         out = shared.out
         out.print(
             f"{source['target']}, {source['dtype']}, {source['device']}; draft {source['draft']}\n{source['method']}, "
@@ -186,4 +172,4 @@ def deliver(
         "refusal": refusal,
         "rows": SCOPE,
     }
-    shared.deliver({**document, **verdict, **extra, "provenance": source}, as_json, save)
+    output.deliver({**document, **verdict, **extra, "provenance": source})

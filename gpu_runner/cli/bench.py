@@ -13,7 +13,8 @@ from exact.cli import options as shared
 from exact.cli.tables import blank_table, show
 from gpu_runner.cli import options
 from gpu_runner.cli.progress import Course
-from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
+from rheo_core import InvalidInput
+from rheo_core.errors import check_count
 
 if TYPE_CHECKING:
     from gpu_runner.measure.bench import Answer
@@ -31,33 +32,21 @@ GAP = 1e-3
 """Below this gap between the two best logits rounding decides a greedy token."""
 
 
+@options.bundled
 def command(
-    names: shared.MethodArguments = None,
-    method: shared.Methods = None,
-    target: options.Target = options.DEFAULT_TARGET,
-    draft: options.DraftName = options.DEFAULT_DRAFT,
-    width: shared.Width = 4,
-    depth: shared.Depth = 4,
-    budget: shared.Budget = 12,
-    lead: shared.Lead = None,
-    temperature: shared.Temperature = 1,
-    top_k: options.TopK = None,
-    top_p: options.TopP = None,
-    support: shared.Support = DEFAULT_SUPPORT,
+    *,
+    methods: options.MethodOptions,
+    models: options.ModelOptions,
+    tree: options.ShapeOptions,
+    sampling: options.SamplingOptions,
     length: Annotated[int, typer.Option("--length", help="Tokens an answer.")] = 24,
     questions: Annotated[int, typer.Option("--questions", help="How many of the built-in questions; 0: all.")] = 0,
     prompts: options.Prompts = None,
-    seeds: options.Seeds = 3,
-    seed: shared.Seed = 0,
-    device: options.Device = "auto",
-    dtype: options.Dtype = "float32",
-    rope_base: options.RopeBase = None,
-    threads: options.Threads = 1,
+    runs: options.SeedOptions,
     backend: options.Backend = None,
     fault: options.FaultName = None,
     plain: options.Plain = False,
-    as_json: shared.AsJson = False,
-    save: shared.Save = None,
+    output: options.OutputOptions,
 ) -> int:
     """Compare methods on a real pair: tau, acceptance by depth, tokens a second, speed-up, latencies.
 
@@ -67,53 +56,45 @@ def command(
     options.need_torch()
     from gpu_runner.certify.faults import find_fault
     from gpu_runner.decode.methods import find_rules
-    from gpu_runner.decode.processing import Processing
     from gpu_runner.measure.bench import Setting, answers, warm_up
     from gpu_runner.measure.prompts import QUESTIONS
     from gpu_runner.measure.provenance import provenance
     from gpu_runner.measure.summary import figures
 
-    for name, value in (("length", length), ("seeds", seeds)):
-        if value < 1:
-            raise InvalidInput(name, value, "an int of at least 1")
+    check_count("length", length, 1)
+    check_count("seeds", runs.seeds, 1)
     if not 0 <= questions <= len(QUESTIONS):
         raise InvalidInput("questions", questions, f"1 to {len(QUESTIONS)}, or 0 for all")
     asked = [(prompt,) for prompt in prompts] if prompts else list(QUESTIONS[: questions or None])
-    shape = TreeShape(width, depth, budget)
-    rules = find_rules([*(names or []), *(method or [])], shape, lead, options.support_of(support))
-    processing = Processing(temperature, top_k, top_p)
-    planted = find_fault(fault)
-    models = options.load(target, draft, device, dtype, rope_base, threads)
-    setting = Setting(models.target, models.draft, processing, length, plain, planted, backend)
-    total = len(asked) * seeds * len(rules)
+    rules = find_rules(methods.given, tree.shape, tree.lead, sampling.kept)
+    processing, planted = sampling.processing, find_fault(fault)
+    target, draft = models.load()
+    setting = Setting(target, draft, processing, length, plain, planted, backend)
+    total = len(asked) * runs.seeds * len(rules)
     done: list[Answer] = []
     finished = False
     try:
         seconds = total * statistics.fmean(warm_up(setting, rules, QUESTIONS[0]).values())
-        if not as_json:
+        if not output.as_json:
             size = f"{total} answers of {length} tokens: about {seconds / 60:.1f} min"
             shared.err.print(size, highlight=False)
-        with Course(total, quiet=as_json) as course:
-            for answer in answers(setting, rules, asked, range(seed, seed + seeds)):
+        with Course(total, quiet=output.as_json) as course:
+            for answer in answers(setting, rules, asked, runs.all):
                 done.append(answer)
                 course.advance(answer.rule)
         finished = True
     finally:
         if len(done) >= len(rules):
             found = figures(done, rules)
-            arguments = {
-                "shape": vars(shape), "temperature": temperature, "top_k": top_k, "top_p": top_p, "support": support,
-                "length": length, "seeds": seeds, "seed": seed, "questions": [list(each) for each in asked],
-                "compile": backend, "fault": fault, "finished": finished,
-            }  # fmt: skip
-            source = provenance(models.target, models.draft, **arguments)
-            greedy = greedy_agreement(done) if temperature == 0 else None
-            if not as_json:
+            source = provenance(
+                target, draft, shape=vars(tree.shape), **vars(sampling), length=length, **vars(runs),
+                questions=[list(each) for each in asked], compile=backend, fault=fault, finished=finished,
+            )  # fmt: skip
+            greedy = greedy_agreement(done) if sampling.temperature == 0 else None
+            if not output.as_json:
                 report(found, source, greedy)
             results = [each.document() for each in found]
-            shared.deliver(
-                {"command": "bench", "provenance": source, "results": results, "greedy": greedy}, as_json, save
-            )
+            output.deliver({"command": "bench", "provenance": source, "results": results, "greedy": greedy})
     return 0
 
 

@@ -16,14 +16,14 @@ METHODS = ("top-k", "rheo:0", "rheo:1", "rheo:2", "rheo-rrsw", "chain")
 SCOPE = "the first three tokens after one prompt, on these tiny models; ideal coins; exact up to float64 rounding"
 
 
+@options.bundled
 def command(
-    names: shared.MethodArguments = None,
-    method: shared.Methods = None,
+    *,
+    methods: options.MethodOptions,
     draft: options.Kinds = None,
     device: options.Device = "auto",
     fault: options.FaultName = None,
-    as_json: shared.AsJson = False,
-    save: shared.Save = None,
+    output: options.OutputOptions,
 ) -> int:
     """Certify the engine itself: drafting, pruning, verification, cache and several cycles, on this device.
 
@@ -37,23 +37,23 @@ def command(
 
     planted, place = find_fault(fault), find_device(device)
     jobs: list[tuple[str, str, TreeMethod, TreeShape]] = []
-    for name in [*(names or []), *(method or [])] or METHODS:
+    for name in methods.given or METHODS:
         rule = find_rule(name, TreeShape(2, 2, 3))
         if rule.method is None:
             raise InvalidInput("method", name, "a method that drafts")
         shape = TreeShape(3, 2, 4) if rule.method.lead == 2 else rule.shape
         jobs += [(kind, find_rule(name, shape).label, rule.method, shape) for kind in draft or DRAFTS]
     verdicts: list[Verdict] = []
-    with shared.progress(not as_json) as progress:
+    with shared.progress(not output.as_json) as progress:
         task = progress.add_task("certifying", total=len(jobs))
         for kind, label, rule_method, its_shape in jobs:
             verdicts.append(certify_engine(kind, label, rule_method, its_shape, place, planted))
             progress.update(task, advance=1, description=f"{label}, {kind}")
     lossless = all(verdict.lossless for verdict in verdicts)
-    if not as_json:
+    if not output.as_json:
         report(verdicts, fault)
     results = [{**vars(verdict), "lossless": verdict.lossless} for verdict in verdicts]
-    shared.deliver({"command": "certify", "device": str(place), "fault": fault, "results": results}, as_json, save)
+    output.deliver({"command": "certify", "device": str(place), "fault": fault, "results": results})
     return shared.LOSSLESS if lossless else shared.LOSSY
 
 

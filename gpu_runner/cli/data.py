@@ -10,12 +10,15 @@ from rich.table import Table
 
 from exact.cli import options as shared
 from exact.cli.tables import blank_table, show
+from gpu_runner.cli import options
 from gpu_runner.reproduce.question_sets import COMMIT, FILE, QUESTIONS, REPOSITORY, SETS
 from gpu_runner.reproduce.set_files import PUBLIC, Checked, check_folder, fetch_all
 from rheo_core import InvalidInput
 
 
+@options.bundled
 def command(
+    *,
     check: Annotated[
         Path | None, typer.Option("--check", help="Check every set in this folder.", metavar="DIR", show_default=False)
     ] = None,
@@ -27,8 +30,7 @@ def command(
         typer.Option("--sets", help="Fetch this set; repeatable; all without.", show_default=False),
     ] = None,
     base: Annotated[str, typer.Option("--from", help="Address that NAME/question.jsonl lies under.")] = PUBLIC,
-    as_json: shared.AsJson = False,
-    save: shared.Save = None,
+    output: options.OutputOptions,
 ) -> int:
     """Say where the question sets come from and under which licences; fetch them; check a folder of sets.
 
@@ -43,19 +45,19 @@ def command(
         done: dict[str, str] = {}
         for name, what in fetch_all(fetch, list(dict.fromkeys(sets or SETS)), base):
             done[name] = what
-            if not as_json:
+            if not output.as_json:
                 shared.out.print(f"{fetch / name / FILE}: {what}", highlight=False, markup=False)
-        shared.deliver({"command": "data", "from": base, "fetched": done}, as_json, save)
+        output.deliver({"command": "data", "from": base, "fetched": done})
         return 0
     if check is not None:
         found = check_folder(check)
-        if not as_json:
+        if not output.as_json:
             report(check, found)
-        shared.deliver({"command": "data", "folder": str(check), "sets": [vars(each) for each in found]}, as_json, save)
+        output.deliver({"command": "data", "folder": str(check), "sets": [vars(each) for each in found]})
         return shared.BAD_INPUT if any(each.problems for each in found) else 0
-    if not as_json:
+    if not output.as_json:
         sources()
-    shared.deliver(document(), as_json, save)
+    output.deliver(document())
     return 0
 
 

@@ -1,9 +1,12 @@
-"""How far a long command has come: a bar on a terminal, a line a minute in a log."""
+"""Long commands: how far one has come (a bar on a terminal, a line a minute in a log), and how one is ended."""
 
 from __future__ import annotations
 
+import signal
 import time
-from types import TracebackType
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
 
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
@@ -50,3 +53,17 @@ class Course:
             each = (self._said - self._began) / (self._done - self._before)
             left = each * (self._total - self._done) / MINUTE
             shared.err.print(f"{self._done}/{self._total} done, about {left:.0f} min left", highlight=False)
+
+
+@contextmanager
+def terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM (of torchrun, of a batch system) ends a run as Ctrl-C does."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -5,26 +5,22 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from exact.cli import options as shared
 from exact.cli.tables import show
 from gpu_runner.cli import options
-from gpu_runner.cli.progress import Course
+from gpu_runner.cli.progress import Course, terminated_as_interrupted
 from gpu_runner.reproduce.run_folder import WHOLE, RunFolder, Shard
 from rheo_core import DEFAULT_SUPPORT, InvalidInput
 
 if TYPE_CHECKING:
     from gpu_runner.reproduce.experiments import Arguments
     from gpu_runner.reproduce.run import Questions, Report
-
-Number = TypeVar("Number", int, float)
 
 WIDTH, DEPTH, BUDGET = 10, 8, 59
 FIXED = {"table4": ("width", "depth", "budget"), "table5": ("support",), "figure4": ("temperature",)}
@@ -34,11 +30,33 @@ NameArgument = Annotated[str, typer.Argument(metavar="EXPERIMENT", help="table2 
 Out = Annotated[Path, typer.Option("--out", help="Folder of the results.")]
 
 
+@dataclass(frozen=True)
+class BaseOptions:
+    """What may be changed of an experiment; None is the paper's own."""
+
+    width: Annotated[int | None, typer.Option("--width", help=f"K; {WIDTH} without.", show_default=False)] = None
+    depth: Annotated[int | None, typer.Option("--depth", help=f"D; {DEPTH} without.", show_default=False)] = None
+    budget: Annotated[int | None, typer.Option("--budget", help=f"R; {BUDGET} without.", show_default=False)] = None
+    temperature: Annotated[float | None, typer.Option("--temperature", help="T; 1 without.", show_default=False)] = None
+    support: Annotated[
+        int | None,
+        typer.Option(
+            "--support", help=f"Support of the sampling law, 0: all; {DEFAULT_SUPPORT} without.", show_default=False
+        ),
+    ] = None
+
+    def filled(self) -> dict[str, Any]:
+        """All of them, the paper's own where none is given."""
+        usual = {"width": WIDTH, "depth": DEPTH, "budget": BUDGET, "temperature": 1.0, "support": DEFAULT_SUPPORT}
+        return {name: default if (given := getattr(self, name)) is None else given for name, default in usual.items()}
+
+
+@options.bundled
 def command(
+    *,
     name: NameArgument,
     out: Out,
-    target: options.Target = options.DEFAULT_TARGET,
-    draft: options.DraftName = options.DEFAULT_DRAFT,
+    models: options.ModelOptions,
     data: options.Data = None,
     sets: Annotated[
         list[str] | None,
@@ -46,20 +64,8 @@ def command(
     ] = None,
     questions: Annotated[int, typer.Option("--questions", help="The first so many of each set.")] = 80,
     length: Annotated[int, typer.Option("--length", help="Tokens an answer and turn.")] = 512,
-    seeds: options.Seeds = 3,
-    seed: shared.Seed = 0,
-    width: Annotated[int | None, typer.Option("--width", help=f"K; {WIDTH} without.", show_default=False)] = None,
-    depth: Annotated[int | None, typer.Option("--depth", help=f"D; {DEPTH} without.", show_default=False)] = None,
-    budget: Annotated[int | None, typer.Option("--budget", help=f"R; {BUDGET} without.", show_default=False)] = None,
-    temperature: Annotated[
-        float | None, typer.Option("--temperature", help="T; 1 without.", show_default=False)
-    ] = None,
-    support: Annotated[
-        int | None,
-        typer.Option(
-            "--support", help=f"Support of the sampling law, 0: all; {DEFAULT_SUPPORT} without.", show_default=False
-        ),
-    ] = None,
+    runs: options.SeedOptions,
+    base: BaseOptions,
     on: Annotated[
         str | None,
         typer.Option(
@@ -68,10 +74,6 @@ def command(
             show_default=False,
         ),
     ] = None,
-    device: options.Device = "auto",
-    dtype: options.Dtype = "float32",
-    rope_base: options.RopeBase = None,
-    threads: options.Threads = 1,
     backend: options.Backend = None,
     fault: options.FaultName = None,
     plain: options.Plain = False,
@@ -81,8 +83,7 @@ def command(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the results in --out.")] = False,
     report_only: Annotated[bool, typer.Option("--report-only", help="Only report what --out holds.")] = False,
-    as_json: shared.AsJson = False,
-    save: shared.Save = None,
+    output: options.OutputOptions,
     plot: shared.Plot = None,
 ) -> int:
     """Measure a table or figure of the paper on any pair: counted on own texts, and expected on the same contexts.
@@ -96,57 +97,36 @@ def command(
 
     if plot is not None and not name.startswith("figure"):
         raise InvalidInput("plot", name, "figure3 or figure4: tables are printed")
-    given = {"width": width, "depth": depth, "budget": budget, "temperature": temperature, "support": support}
     for option in FIXED.get(name, ()):
-        if given[option] is not None:
-            raise InvalidInput(option, given[option], f"nothing: {name} sets it itself")
+        if getattr(base, option) is not None:
+            raise InvalidInput(option, getattr(base, option), f"nothing: {name} sets it itself")
     if report_only:
-        deliver(read_report(out, name), as_json, save, plot)
+        deliver(read_report(out, name), output, plot)
         return 0
-    part, place = part_of(shard, device)
+    part, place = part_of(shard, models.device)
     usual = find_experiment(name).sets
     if data is None:
         raise InvalidInput("data", "nothing", "--data DIR; `gpu_runner data` says where the six sets come from")
     asked = load_questions(data, sets or usual, questions)
     arguments = Arguments(
-        experiment=name, target=target, draft=draft, dtype=dtype, device=device, threads=threads, rope_base=rope_base,
-        plain=plain, fault=fault, backend=backend, width=_or(width, WIDTH), depth=_or(depth, DEPTH),
-        budget=_or(budget, BUDGET), temperature=_or(temperature, 1.0), support=_or(support, DEFAULT_SUPPORT),
-        length=length, seeds=seeds, seed=seed, on=on or ("own" if fault else "both"), digest=digest(asked),
+        experiment=name, **vars(models), **base.filled(), **vars(runs), plain=plain, fault=fault, backend=backend,
+        length=length, on=on or ("own" if fault else "both"), digest=digest(asked),
         asked={each: [question.id for question in found] for each, found in asked.items()},
     )  # fmt: skip
     main = part.index == 0 or shard is not None
-    with RunFolder(out, arguments.document(), resume, part) as folder, _terminated_as_interrupted():
+    with RunFolder(out, arguments.document(), resume, part) as folder, terminated_as_interrupted():
         try:
-            _measure(arguments, asked, folder, place, quiet=as_json or not main)
+            _measure(arguments, asked, folder, replace(models, device=place), quiet=output.as_json or not main)
             if main and shard is None:
                 _wait(folder, len(arguments.tasks()))
         except KeyboardInterrupt:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun's, which follows Ctrl-C
             if main and folder.has_started:
-                deliver(read_report(out, name), as_json, save, plot)
+                deliver(read_report(out, name), output, plot)
             raise
     if main:
-        deliver(read_report(out, name), as_json, save, plot)
+        deliver(read_report(out, name), output, plot)
     return 0
-
-
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM (of torchrun, of a batch system) ends a run as Ctrl-C does, with a report of what there is."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _or(given: Number | None, default: Number) -> Number:
-    return default if given is None else given
 
 
 def part_of(shard: str | None, device: str) -> tuple[Shard, str]:
@@ -164,7 +144,9 @@ def part_of(shard: str | None, device: str) -> tuple[Shard, str]:
     return part, f"cuda:{os.environ.get('LOCAL_RANK', rank)}" if device == "cuda" else device
 
 
-def _measure(arguments: Arguments, asked: Questions, folder: RunFolder, device: str, quiet: bool) -> None:
+def _measure(
+    arguments: Arguments, asked: Questions, folder: RunFolder, models: options.ModelOptions, quiet: bool
+) -> None:
     """Do what this process has to do and the folder does not hold yet."""
     from gpu_runner.certify.faults import find_fault
     from gpu_runner.decode.processing import Processing
@@ -177,16 +159,13 @@ def _measure(arguments: Arguments, asked: Questions, folder: RunFolder, device: 
     if not todo:
         return
     experiment, fault = arguments.made(), find_fault(arguments.fault)
-    processing = Processing(arguments.temperature)
-    models = options.load(
-        arguments.target, arguments.draft, device, arguments.dtype, arguments.rope_base, arguments.threads
-    )
+    target, draft = models.load()
     setting = Setting(
-        models.target, models.draft, processing, arguments.length, arguments.plain, fault, arguments.backend
+        target, draft, Processing(arguments.temperature), arguments.length, arguments.plain, fault, arguments.backend
     )
     perform = Performer(setting, experiment, asked)
     part = [folder.shard.index, folder.shard.count]
-    folder.started(provenance(models.target, models.draft, part=part, shape=vars(experiment.shape)))
+    folder.started(provenance(target, draft, part=part, shape=vars(experiment.shape)))
     first = next(iter(asked.values()))[0].turns
     cell = experiment.cells[-1]
     seconds = expected_seconds(warm_up(perform.setting_of(cell), cell.rules, first), todo, asked)
@@ -215,11 +194,11 @@ def _wait(folder: RunFolder, total: int) -> None:
         time.sleep(0.5)
 
 
-def deliver(report: Report, as_json: bool, save: Path | None, plot: Path | None) -> None:
+def deliver(report: Report, output: options.OutputOptions, plot: Path | None) -> None:
     """The report of what a folder holds: tables, notes, and a line where it is not all that was asked for."""
     from gpu_runner.reproduce.tables import heading, notes, tables
 
-    if not as_json:
+    if not output.as_json:
         for line in heading(report.arguments, report.sources):
             shared.out.print(line, highlight=False, markup=False)
         if report.arguments.fault:
@@ -233,7 +212,7 @@ def deliver(report: Report, as_json: bool, save: Path | None, plot: Path | None)
         if report.done < report.total:
             said = f"partial: {report.done} of {report.total} texts; only questions that every method answered count"
             shared.out.print(said, highlight=False)
-    shared.deliver(report.document(), as_json, save)
+    output.deliver(report.document())
     if plot is not None and report.entries:
         from gpu_runner.reproduce.plots import sweep_figure
 

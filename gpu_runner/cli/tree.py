@@ -12,7 +12,8 @@ from exact.cli import options as shared
 from exact.report import Names, Picture, draw_trees, save_figure
 from exact.report.layout import KINDS
 from gpu_runner.cli import options
-from rheo_core import DEFAULT_SUPPORT, FILL, LEAD, SAMPLED, InvalidInput, TreeShape
+from rheo_core import FILL, LEAD, SAMPLED, InvalidInput
+from rheo_core.errors import check_count
 
 if TYPE_CHECKING:
     from gpu_runner.decode.engine import EngineCycle
@@ -20,32 +21,22 @@ if TYPE_CHECKING:
 STYLES = {LEAD: "", SAMPLED: "magenta", FILL: "dim"}
 
 
+@options.bundled
 def command(
+    *,
     prompt: options.Prompt = "Name a colour.",
     method: Annotated[str, typer.Option("--method", help="NAME or NAME:LEAD, as in rheo:0.")] = "rheo",
-    target: options.Target = options.DEFAULT_TARGET,
-    draft: options.DraftName = options.DEFAULT_DRAFT,
-    width: shared.Width = 3,
-    depth: shared.Depth = 4,
-    budget: shared.Budget = 12,
-    lead: shared.Lead = None,
-    temperature: shared.Temperature = 1,
-    top_k: options.TopK = None,
-    top_p: options.TopP = None,
-    support: shared.Support = DEFAULT_SUPPORT,
+    models: options.ModelOptions = options.ModelOptions(threads=0),
+    tree: options.ShapeOptions = options.ShapeOptions(width=3),
+    sampling: options.SamplingOptions,
     cycles: Annotated[int, typer.Option("--cycles", help="Cycles to draw, one tree each.")] = 1,
     seed: shared.Seed = 0,
-    device: options.Device = "auto",
-    dtype: options.Dtype = "float32",
-    rope_base: options.RopeBase = None,
-    threads: options.Threads = 0,
     fault: options.FaultName = None,
     plain: options.Plain = False,
     check: Annotated[
         bool, typer.Option("--check", help="Run each cycle again by rheo_core on the same rows and draws.")
     ] = False,
-    as_json: shared.AsJson = False,
-    save: shared.Save = None,
+    output: options.OutputOptions,
     plot: shared.Plot = None,
 ) -> int:
     """Draw the draft trees of a real pair: slots, path scores, sampled nodes, what was accepted and emitted.
@@ -58,27 +49,25 @@ def command(
     from gpu_runner.decode.draws import Seeded
     from gpu_runner.decode.engine import Engine
     from gpu_runner.decode.methods import find_rule
-    from gpu_runner.decode.processing import Processing
     from gpu_runner.measure.provenance import provenance
     from gpu_runner.model.chat import prompt_ids
 
-    if cycles < 1:
-        raise InvalidInput("cycles", cycles, "an int of at least 1")
-    rule = find_rule(method, TreeShape(width, depth, budget), lead)
+    check_count("cycles", cycles, 1)
+    rule = find_rule(method, tree.shape, tree.lead)
     if rule.method is None:
         raise InvalidInput("method", method, "a method that drafts a tree")
-    processing, planted, kept = Processing(temperature, top_k, top_p), find_fault(fault), options.support_of(support)
+    processing, planted, kept = sampling.processing, find_fault(fault), sampling.kept
     draws = Seeded(seed)
-    models = options.load(target, draft, device, dtype, rope_base, threads)
-    engine = Engine(models.target, models.draft, rule.method, rule.shape, processing, kept, planted)
-    session = engine.start(prompt_ids(models.target, [{"role": "user", "content": prompt}], plain))
+    target, draft = models.load()
+    engine = Engine(target, draft, rule.method, rule.shape, processing, kept, planted)
+    session = engine.start(prompt_ids(target, [{"role": "user", "content": prompt}], plain))
     done, differences = [], []
     for _ in range(cycles):
         if check:
             differences.append(compare_cycle(engine, session.copy(), seed).difference)
         done.append(engine.cycle(session, draws))
-    tokenizer = models.target.tokenizer
-    if not as_json:
+    tokenizer = target.tokenizer
+    if not output.as_json:
         for number, cycle in enumerate(done, 1):
             shared.out.print(drawing(cycle, tokenizer, f"{rule.label}, cycle {number}"))
         shared.out.print(
@@ -89,16 +78,15 @@ def command(
     if plot is not None:
         pictures = [picture(cycle, number) for number, cycle in enumerate(done, 1)]
         save_figure(draw_trees(pictures, names(tokenizer), title=rule.label), plot)
-    if check and not as_json:
+    if check and not output.as_json:
         told = next((each for each in differences if each), "every tree and token equal to rheo_core's")
         shared.out.print(told, highlight=False, markup=False)
-    arguments = {"prompt": prompt, "method": rule.label, "shape": vars(rule.shape), "seed": seed, "fault": fault}
-    source = provenance(models.target, models.draft, **arguments)
+    source = provenance(target, draft, prompt=prompt, method=rule.label, shape=vars(rule.shape), seed=seed, fault=fault)
     drawn = [
         document(cycle, tokenizer) | ({"difference": differences[number]} if check else {})
         for number, cycle in enumerate(done)
     ]
-    shared.deliver({"command": "tree", "provenance": source, "cycles": drawn}, as_json, save)
+    output.deliver({"command": "tree", "provenance": source, "cycles": drawn})
     return shared.LOSSY if any(differences) else shared.LOSSLESS
 
 

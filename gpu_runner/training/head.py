@@ -1,4 +1,4 @@
-"""Heads in training: made new or continued, and written in the official layout.
+"""Heads in training: made new, and written in the official layout.
 
 The weights are those of `EagleDraft`, by the official names, as float32 parameters whatever the target computes in;
 what is written is read back strictly by `drafts/checkpoint.py`.
@@ -17,9 +17,8 @@ from torch import Tensor, nn
 from exact.runtime.atomic_files import save_bytes, save_text
 from gpu_runner.decode.draws import derived
 from gpu_runner.model.causal_lm import CausalModel
-from gpu_runner.model.drafts.checkpoint import ROPE_BASE, Checkpoint, EagleConfig
+from gpu_runner.model.drafts.checkpoint import ROPE_BASE, Checkpoint, parse_config
 from gpu_runner.model.drafts.eagle3 import EagleDraft, read_layers
-from rheo_core import InvalidInput
 
 SPREAD = 0.02
 """Standard deviation of new matrices."""
@@ -27,15 +26,14 @@ SOFTENED = 0.3
 """What the target's last norm is scaled by, so that a new head is not sure of what it cannot know yet."""
 
 
-def new_head(target: CausalModel, ids: Tensor | None, seed: int, rope_base: float | None = None) -> Checkpoint:
+def new_head(target: CausalModel, ids: Tensor | None, seed: int, rope_base: float = ROPE_BASE) -> Checkpoint:
     """A head of the target's own sizes, drafting over the target ids `ids` [draft V] (None: the whole vocabulary).
 
     It starts as a softened reading of the target's highest stream: fc hands that on, lm_head and the last norm (scaled
     down) are the target's own where it has them. The other norms are 1, the other matrices small random numbers.
     """
-    if rope_base is not None and not rope_base > 0:
-        raise InvalidInput("rope-base", rope_base, "a positive number")
-    config = _config(target, target.vocabulary if ids is None else len(ids), rope_base)
+    size = target.vocabulary if ids is None else len(ids)
+    config = parse_config(head_document(target, size, rope_base), Path(f"{target.name} for a head"))
     shapes = config.shapes()
     generator = torch.Generator().manual_seed(derived(seed, len("head")))
     tensors = {
@@ -53,31 +51,6 @@ def new_head(target: CausalModel, ids: Tensor | None, seed: int, rope_base: floa
     return Checkpoint(config, tensors, ids, None)
 
 
-def _config(target: CausalModel, draft_vocabulary: int, rope_base: float | None) -> EagleConfig:
-    given = target.model.config
-    given = given.get_text_config() if hasattr(given, "get_text_config") else given
-    heads = given.num_attention_heads
-    ffn = getattr(given, "intermediate_size", None)
-    if not isinstance(ffn, int):
-        raise InvalidInput(f"{target.name}: intermediate_size", ffn, "an int, the width of the head's MLP")
-    hidden = target.embedding.shape[-1]
-    return EagleConfig(
-        hidden=hidden,
-        ffn=ffn,
-        heads=heads,
-        kv_heads=getattr(given, "num_key_value_heads", None) or heads,
-        head_dim=getattr(given, "head_dim", None) or hidden // heads,
-        eps=float(getattr(given, "rms_norm_eps", 1e-5)),
-        vocabulary=target.vocabulary,
-        draft_vocabulary=draft_vocabulary,
-        target_hidden=hidden,
-        rope_base=ROPE_BASE if rope_base is None else rope_base,
-        capture=read_layers(None, len(target.layers), "head"),
-        norm_before_residual=False,
-        speculators=False,
-    )
-
-
 def trainable(checkpoint: Checkpoint, target: CausalModel, name: str) -> EagleDraft:
     """The drafting head itself, its weights parameters in float32 (float64 for a float64 target)."""
     draft = EagleDraft(checkpoint, target, name)
@@ -88,44 +61,44 @@ def trainable(checkpoint: Checkpoint, target: CausalModel, name: str) -> EagleDr
     return draft
 
 
-def write_head(folder: Path, draft: EagleDraft, target: CausalModel, embedding: Tensor | None) -> None:
-    """config.json and model.safetensors in the official layout, weights in the target's type.
-
-    `embedding` is the head's own, where it has one.
-    """
+def write_head(folder: Path, draft: EagleDraft, target: CausalModel) -> None:
+    """Write config.json and model.safetensors in the official layout, weights in the target's type."""
     tensors = {key: value.detach().to("cpu", target.dtype).contiguous() for key, value in draft.weights.items()}
-    if embedding is not None:
-        tensors["embed_tokens.weight"] = embedding.to("cpu", target.dtype).contiguous()
     if draft.ids is not None:
         ids = draft.ids.cpu()
         tensors["d2t"] = ids - torch.arange(len(ids))
         tensors["t2d"] = torch.zeros(target.vocabulary, dtype=torch.bool).index_fill(0, ids, True)
+    document = head_document(target, draft.vocabulary, draft.config.rope_base)
     save_bytes(folder / "model.safetensors", save(tensors), "out")
-    save_text(folder / "config.json", json.dumps(config_document(draft.config, target), indent=2) + "\n", "out")
+    save_text(folder / "config.json", json.dumps(document, indent=2) + "\n", "out")
 
 
-def config_document(config: EagleConfig, target: CausalModel) -> dict[str, Any]:
-    """config.json of the official layout; RoPE's base and the layers that are read are always written out."""
-    document = {
+def head_document(target: CausalModel, draft_vocabulary: int, rope_base: float) -> dict[str, Any]:
+    """config.json in the official layout of a head with the target's own sizes."""
+    config = target.model.config
+    config = config.get_text_config() if hasattr(config, "get_text_config") else config
+    hidden, heads = target.embedding.shape[-1], config.num_attention_heads
+    return {
         "architectures": ["LlamaForCausalLMEagle3"],
         "model_type": "llama",
         "hidden_act": "silu",
-        "hidden_size": config.hidden,
-        "intermediate_size": config.ffn,
-        "num_attention_heads": config.heads,
-        "num_key_value_heads": config.kv_heads,
-        "head_dim": config.head_dim,
+        "hidden_size": hidden,
+        "intermediate_size": getattr(config, "intermediate_size", None),
+        "num_attention_heads": heads,
+        "num_key_value_heads": getattr(config, "num_key_value_heads", None) or heads,
+        "head_dim": getattr(config, "head_dim", None) or hidden // heads,
         "num_hidden_layers": 1,
-        "rms_norm_eps": config.eps,
-        "rope_theta": config.rope_base,
-        "max_position_embeddings": getattr(target.model.config, "max_position_embeddings", None),
+        "rms_norm_eps": float(getattr(config, "rms_norm_eps", 1e-5)),
+        "rope_theta": rope_base,
+        "max_position_embeddings": getattr(config, "max_position_embeddings", None),
         "attention_bias": False,
         "tie_word_embeddings": False,
         "torch_dtype": str(target.dtype).removeprefix("torch."),
-        "vocab_size": config.vocabulary,
-        "draft_vocab_size": config.draft_vocabulary,
-        "target_hidden_size": config.target_hidden,
+        "vocab_size": target.vocabulary,
+        "draft_vocab_size": draft_vocabulary,
+        "target_hidden_size": hidden,
         # layers behind which the stream is read, one less than those that it enters
-        "eagle_config": {"eagle_aux_hidden_state_layer_ids": [layer - 1 for layer in config.capture or ()]},
+        "eagle_config": {
+            "eagle_aux_hidden_state_layer_ids": [i - 1 for i in read_layers(None, len(target.layers), "head")]
+        },
     }
-    return {**document, "norm_before_residual": True} if config.norm_before_residual else document

@@ -99,6 +99,11 @@ def read_config(folder: Path, rope_base: float | None = None) -> EagleConfig:
         raise InvalidInput(str(path), str(error), "the config.json of an EAGLE-3 head") from None
     if not isinstance(given, dict):
         raise InvalidInput(str(path), given, "a JSON object")
+    return parse_config(given, path, rope_base)
+
+
+def parse_config(given: Mapping[str, Any], path: Path, rope_base: float | None = None) -> EagleConfig:
+    """Sizes and options from the fields of a config.json; `path` names it in messages."""
     speculators = "speculators_model_type" in given or isinstance(given.get("transformer_layer_config"), dict)
     layer = {**given, **given.get("transformer_layer_config", {})} if speculators else given
 

@@ -4,7 +4,6 @@ import json
 import logging
 from collections import Counter
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -131,8 +130,8 @@ def test_what_cannot_be_in_a_graph_is_refused_in_words(drafts):
 
 def test_bench_takes_the_option_and_writes_it_down(tmp_path, monkeypatch):
     target = worded_model(dtype=torch.float32)
-    models = SimpleNamespace(target=target, draft=CausalDraft.skipping(target, [1]))
-    monkeypatch.setattr(options, "load", lambda *given: models)
+    models = options.Models(target, CausalDraft.skipping(target, [1]))
+    monkeypatch.setattr(options.PairOptions, "load", lambda given: models)
     made = []
     right = Engine.__init__
 

@@ -174,7 +174,7 @@ def test_interrupted_and_gone_on_with_it_is_the_same(stop, place, whole, tmp_pat
 
 
 def test_a_finished_run_is_gone_on_with_at_once(place, whole, capsys, monkeypatch):
-    monkeypatch.setattr("gpu_runner.cli.options.load", None)
+    monkeypatch.setattr("gpu_runner.cli.options.PairOptions.load", None)
     code, text, _ = run(capsys, place, "table2", whole[0], *SETS, "--resume")
     assert code == 0
     assert "rheo m=1" in text
