@@ -13,15 +13,17 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from exact.enumeration.cycle_law import acceptance_by_depth, cycle_law, exact_pair
 from exact.enumeration.fixed_trees import NodeMethod, node_at
-from exact.enumeration.rationals import fraction
+from exact.enumeration.rationals import ZERO, fraction
 from exact.methods.load import label, own_errors
 from exact.methods.optimum import optimum, pool_law
 from exact.runtime.journal import Journal, resumed
 from rheo_core import Chooser, InvalidInput, Method, Pair, TreeMethod, TreeShape
 from rheo_core.rows import Prefix
-from rheo_core.tree import ROOT
+from rheo_core.tree import ROOT, SAMPLED
 
 
 def acceptance_length(method: Method, pair: Pair, shape: TreeShape, prefix: Prefix = ()) -> Fraction:
@@ -32,8 +34,22 @@ def acceptance_length(method: Method, pair: Pair, shape: TreeShape, prefix: Pref
     >>> acceptance_length(methods["top-k"], Pair(lambda prefix: row, lambda prefix: row), TreeShape(1, 2, 2))
     Fraction(7, 4)
     """
-    emitted, _ = cycle_law(method, exact_pair(pair), prefix, shape)
-    return sum(acceptance_by_depth(emitted, shape.depth), Fraction(0))
+    return length_and_survival(method, pair, shape, prefix)[0]
+
+
+def length_and_survival(
+    method: Method, pair: Pair, shape: TreeShape, prefix: Prefix = ()
+) -> tuple[Fraction, Fraction | None]:
+    """tau, and the expected number of sampled slots that survive pruning (section 5.3); None without draft trees.
+
+    The second is counted over the classes: a sampled token that is pruned away cannot be accepted, whatever the target.
+    """
+    emitted, found = cycle_law(method, exact_pair(pair), prefix, shape)
+    length = sum(acceptance_by_depth(emitted, shape.depth), Fraction(0))
+    if found is None:
+        return length, None
+    kept = (each.probability * np.count_nonzero(each.tree.kind == SAMPLED) for each in found)
+    return length, fraction(sum(kept, ZERO))
 
 
 def drafted_sets(method: Method, pair: Pair, width: int, prefix: Prefix = ()) -> dict[frozenset[int], Any]:

@@ -1,4 +1,4 @@
-"""tau over the rheostat m, the temperature and the rows: the points of which Figures 3 and 4 are made, exactly."""
+"""tau and what survives over the rheostat m, the temperature and the rows: the points of Figures 3 and 4, exactly."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from exact.acceptance.one_layer import acceptance_length, over_leads
+from exact.acceptance.one_layer import length_and_survival, over_leads
 from exact.methods.load import label, own_errors
 from exact.methods.rows_file import Rows
 from exact.runtime.journal import Journal, resumed
@@ -20,12 +20,13 @@ from rheo_core.rows import Prefix
 
 @dataclass(frozen=True)
 class Sweep:
-    """tau of one method on one file at one temperature."""
+    """tau of one method on one file at one temperature, and how many sampled slots pruning leaves on average."""
 
     method: Method
     rows: str
     temperature: float
     acceptance_length: Fraction
+    sampled_kept: Fraction | None = None
 
     @property
     def lead(self) -> int | None:
@@ -40,6 +41,7 @@ class Sweep:
             "lead": self.lead,
             "temperature": self.temperature,
             "acceptance_length": number(self.acceptance_length),
+            "sampled_kept": None if self.sampled_kept is None else number(self.sampled_kept),
         }
 
 
@@ -60,14 +62,16 @@ def sweep(
         for number, (file, method) in enumerate(points)
     }
     lengths = resumed(partial(_length, points, shape, prefix), jobs, executor, journal)
-    for (file, method), length in zip(points, lengths, strict=True):
-        yield Sweep(method, file.name, float(file.temperature), length)
+    for (file, method), found in zip(points, lengths, strict=True):
+        yield Sweep(method, file.name, float(file.temperature), *found)
 
 
-def _length(points: Sequence[tuple[Rows, Method]], shape: TreeShape, prefix: Prefix, which: int) -> Fraction:
+def _length(
+    points: Sequence[tuple[Rows, Method]], shape: TreeShape, prefix: Prefix, which: int
+) -> tuple[Fraction, Fraction | None]:
     file, method = points[which]
     with own_errors(method):
-        return acceptance_length(method, Pair(file.target, file.draft, file.ids), shape, prefix)
+        return length_and_survival(method, Pair(file.target, file.draft, file.ids), shape, prefix)
 
 
 def versions_of(rule: Method, shape: TreeShape, lead: int | None = None) -> list[Method]:
@@ -79,9 +83,22 @@ def versions_of(rule: Method, shape: TreeShape, lead: int | None = None) -> list
 
 def sweep_mean(swept: Sequence[Sweep], version: str, temperature: float, rows: str | None = None) -> float:
     """tau of one version, as `label` names it, at one temperature: on one file, or the mean over all."""
-    values = [
-        each.acceptance_length
+    return _mean([each.acceptance_length for each in _points(swept, version, temperature, rows)])
+
+
+def survival_mean(swept: Sequence[Sweep], version: str, temperature: float, rows: str | None = None) -> float | None:
+    """Expected sampled slots that survive pruning, of one version as in `sweep_mean`; None where there are no trees."""
+    kept = [each.sampled_kept for each in _points(swept, version, temperature, rows)]
+    return None if None in kept else _mean([each for each in kept if each is not None])
+
+
+def _points(swept: Sequence[Sweep], version: str, temperature: float, rows: str | None) -> list[Sweep]:
+    return [
+        each
         for each in swept
         if label(each.method) == version and each.temperature == temperature and rows in (None, each.rows)
     ]
+
+
+def _mean(values: Sequence[Fraction]) -> float:
     return float(sum(values, Fraction(0)) / len(values))

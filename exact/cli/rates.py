@@ -16,7 +16,7 @@ import typer
 from rich.progress import track
 
 from exact.acceptance.one_layer import Choice, Costs, choices, shapes_within
-from exact.acceptance.sweeps import Sweep, sweep, sweep_mean, versions_of
+from exact.acceptance.sweeps import Sweep, survival_mean, sweep, sweep_mean, versions_of
 from exact.cli import options
 from exact.cli.rates_tables import Pool, pool_line, pools_of, rationals
 from exact.cli.tables import blank_table, show
@@ -241,6 +241,21 @@ def report_sweeps(swept: Sequence[Sweep], shape: TreeShape) -> None:
         f"\ntau of the whole tree (width {shape.width}, depth {shape.depth}, budget {shape.budget}), the target's own "
         "token included; exact, ideal coins; m = K is the plain top-K pool:",
         highlight=False,
+    )
+    show(table)
+    report_survival(swept, versions, max(levels))
+
+
+def report_survival(swept: Sequence[Sweep], versions: Sequence[str], level: float) -> None:
+    """Survival of the sampled slot by m (section 5.3), the mean over files: pruning takes it away as m grows."""
+    table = blank_table()
+    for name in ("method", "sampled slots kept"):
+        table.add_column(name, justify="left" if name == "method" else "right")
+    for version in versions:
+        kept = survival_mean(swept, version, level)
+        table.add_row(version, "-" if kept is None else f"{kept:.4f}")
+    options.out.print(
+        f"\nSampled slots that survive pruning, expected number of the tree's nodes at T = {level:g}:", highlight=False
     )
     show(table)
 

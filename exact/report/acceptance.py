@@ -1,4 +1,6 @@
-"""How much is accepted, as pictures: tau against m and against temperature (the shapes of Figures 3 and 4), and methods
+"""How much is accepted, as pictures.
+
+tau and the survival of the sampled slot against m, tau against temperature (the shapes of Figures 3 and 4), and methods
 side by side with the most that any lossless rule could accept from the same drafts.
 """
 
@@ -8,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from exact.acceptance.sweeps import Sweep, sweep_mean
+from exact.acceptance.sweeps import Sweep, survival_mean, sweep_mean
 from exact.methods.load import label
 from exact.report.style import COLOURS, CYCLE, INK, MUTED, style
 from rheo_core import TreeShape
@@ -42,6 +44,7 @@ def sweep_figure(
 ) -> Figure:
     """tau over "m" (at `temperature`, else the highest) and over "temperature", a panel for each file and their mean.
 
+    "survival" is the expected number of sampled slots that pruning leaves, over m (section 5.3).
     Without `over`: whatever was swept. m = K is the plain top-K pool, drawn as a line of its own.
     """
     from matplotlib.figure import Figure
@@ -56,12 +59,15 @@ def sweep_figure(
         for line, what in zip(grid, over, strict=True):
             for ax, place in zip(line, places, strict=True):
                 rows = None if place == MEAN else place
+                here = [each for each in swept if each.temperature == level]
                 if what == "m":
-                    _over_leads(ax, [each for each in swept if each.temperature == level], shape.width, rows)
+                    _over_leads(ax, here, shape.width, rows)
+                elif what == "survival":
+                    _survival(ax, here, shape.width, rows)
                 else:
                     _over_temperatures(ax, swept, shape.width, rows)
                 ax.set_title(place, parse_math=False)
-            line[0].set_ylabel("tau (tokens a cycle)")
+            line[0].set_ylabel("sampled slots kept" if what == "survival" else "tau (tokens a cycle)")
             line[-1].legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
         at = f", T = {level:g} above" if len(over) > 1 else f", T = {level:g}" if "m" in over else ""
         said = f"K = {shape.width}, D = {shape.depth}, R = {shape.budget}{at}; exact"
@@ -70,7 +76,7 @@ def sweep_figure(
 
 
 def _swept_over(swept: Sequence[Sweep]) -> list[str]:
-    leads = ["m"] if any(each.lead is not None for each in swept) else []
+    leads = ["m", "survival"] if any(each.lead is not None for each in swept) else []
     temperatures = ["temperature"] if len({each.temperature for each in swept}) > 1 or not leads else []
     return leads + temperatures
 
@@ -91,6 +97,20 @@ def _over_leads(ax: Axes, swept: Sequence[Sweep], width: int, rows: str | None) 
     ax.set_xticks(range(width))
     ax.set_xlabel("m")
     _once(ax)
+
+
+def _survival(ax: Axes, swept: Sequence[Sweep], width: int, rows: str | None) -> None:
+    """How many sampled slots survive, a curve for each method with m; at m = K there is none to keep."""
+    families: dict[str, dict[int, float]] = {}
+    for version, each in {label(each.method): each for each in swept if each.lead is not None}.items():
+        kept = survival_mean(swept, version, each.temperature, rows)
+        if kept is not None and each.lead is not None:
+            families.setdefault(each.method.name, {})[each.lead] = kept
+    for name, curve in families.items():
+        ax.plot(list(curve), list(curve.values()), marker="o", color=_colour(name, swept), label=name)
+    ax.set_xticks(range(width + 1))
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("m")
 
 
 def _over_temperatures(ax: Axes, swept: Sequence[Sweep], width: int, rows: str | None) -> None:

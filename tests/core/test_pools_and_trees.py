@@ -69,6 +69,8 @@ def test_the_paper_proxy_lies_between_the_next_token_and_1():
     """Lemma 4, and m = 0: q(x1) itself and no "+ epsilon"."""
     row = DraftRow.law(rational(6, 2, 1, 1))
     assert [proxies.RHEO(row.score, row.order, m, -1) for m in range(4)] == [F(3, 5), F(2, 5), F(1, 5), F(1, 10)]
+    row = DraftRow.law(rational(4, 3, 2, 1))  # here q(x_m) is the smaller of the two at m = 1, z at m = 3
+    assert [proxies.RHEO(row.score, row.order, m, -1) for m in range(4)] == [F(2, 5), F(2, 5), F(3, 10), F(1, 10)]
     for dtype in (np.float16, np.float32, np.float64):
         q = np.array([0.5, 0.5], dtype=dtype)
         assert proxies.RHEO(q, np.array([0, 1]), 0, -1) == q[0]

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra `plot`)")
 
 from exact.acceptance.one_layer import acceptance_length
-from exact.acceptance.sweeps import Sweep, sweep, sweep_mean, versions_of
+from exact.acceptance.sweeps import Sweep, survival_mean, sweep, sweep_mean, versions_of
 from exact.methods import methods
 from exact.methods.load import with_lead
 from exact.methods.rows_file import parse_rows, shipped_rows
@@ -60,6 +60,15 @@ def test_against_m_there_is_a_curve_for_each_method_and_a_line_for_top_k(swept):
     assert curve(cooler.axes[2], "rheo")[1] == (1, sweep_mean(swept, "rheo m=1", 0.5))
 
 
+def test_survival_is_drawn_against_m(swept):
+    figure = sweep_figure(swept, SHAPE, over=["survival"])
+    for ax, rows in zip(figure.axes, ("gsm8k-3", "qa-332", None), strict=True):
+        for name in ("rheo", "rheo-rrsw"):
+            expected = [(m, survival_mean(swept, f"{name} m={m}", 1, rows)) for m in (0, 1, 2)]
+            assert curve(ax, name) == expected
+            assert expected[0][1] > expected[2][1] == 0
+
+
 def test_against_the_temperature_there_is_a_curve_for_each_m(swept):
     figure = sweep_figure(swept, SHAPE, over=["temperature"])
     mean = figure.axes[2]
@@ -73,19 +82,19 @@ def test_against_the_temperature_there_is_a_curve_for_each_m(swept):
 
 
 def test_what_was_not_swept_is_not_drawn(swept):
-    assert len(sweep_figure(swept, SHAPE).axes) == 6
+    assert len(sweep_figure(swept, SHAPE).axes) == 9
     one_level = [each for each in swept if each.temperature == 1]
-    assert [ax.get_xlabel() for ax in sweep_figure(one_level, SHAPE).axes] == ["m"] * 3
+    assert [ax.get_xlabel() for ax in sweep_figure(one_level, SHAPE).axes] == ["m"] * 6
     without_m = [each for each in swept if each.lead is None]
     assert [ax.get_xlabel() for ax in sweep_figure(without_m, SHAPE).axes] == ["temperature"] * 3
     one_file = [each for each in swept if each.rows == "qa-332"]
-    assert [ax.get_title("left") for ax in sweep_figure(one_file, SHAPE).axes] == ["qa-332"] * 2
+    assert [ax.get_title("left") for ax in sweep_figure(one_file, SHAPE).axes] == ["qa-332"] * 3
     many = [
-        Sweep(each.method, f"{each.rows}/{number}", each.temperature, each.acceptance_length)
+        Sweep(each.method, f"{each.rows}/{number}", each.temperature, each.acceptance_length, each.sampled_kept)
         for each in swept
         for number in range(PANELS)
     ]
-    assert [ax.get_title("left") for ax in sweep_figure(many, SHAPE).axes] == ["mean"] * 2
+    assert [ax.get_title("left") for ax in sweep_figure(many, SHAPE).axes] == ["mean"] * 3
 
 
 def test_bars_stand_for_means_and_marks_for_optima():

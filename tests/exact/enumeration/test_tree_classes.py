@@ -1,6 +1,7 @@
 """Classes: brute force beside growth, Lemma 7, and the two constructions on the same draws."""
 
 from fractions import Fraction as F
+from typing import Any
 
 import numpy as np
 import pytest
@@ -157,6 +158,40 @@ def test_classes_without_the_unpruned_trees(row):
     found = list(grown_classes(rule("rheo").drafter(Pair(*both(row)), shape), (), shape))
     assert 125 <= len(found) <= 385
     assert sum(each.probability for each in found) == 1
+
+
+def topologies(found):
+    """Probability of each topology (parents, slots and kinds in rank order), by the sampled token at the root."""
+    masses: dict[int, dict[Any, F]] = {}
+    for each in found:
+        tree = each.tree
+        (y,) = tree.token[(tree.parent == -1) & (tree.kind == SAMPLED)].tolist()
+        slots = tuple(zip(*(a.tolist() for a in (tree.parent, tree.slot, tree.kind)), strict=True))
+        masses.setdefault(y, {})[slots] = masses.get(y, {}).get(slots, F(0)) + each.probability
+    return masses
+
+
+def test_y_enters_its_descendants_scores_and_so_the_topology():
+    """Remark 2: the sampled slot is second in its pool whatever Y is; which branches survive below depends on Y."""
+    sharp, flat = rational(8, 1, 1), rational(1, 1, 1)
+    rows = {(): rational(5, 3, 2), (0,): flat, (1,): sharp, (2,): flat}
+    shape, pair = TreeShape(2, 2, 4), Pair(alike(flat), rows.__getitem__)
+    drafter = rule("rheo").drafter(pair, shape)
+    for found in (list(grown_classes(drafter, (), shape)), brute_force_classes(drafter, (), shape)):
+        below_a_and_y, both_below_a = topologies(found)[1], topologies(found)[2]
+        lead_a, y = (-1, 0, 0), (-1, 1, SAMPLED)
+        assert below_a_and_y == {(lead_a, y, (1, 0, 0), (0, 0, 0)): F(3, 5)}
+        assert both_below_a == {(lead_a, y, (0, 0, 0), (0, 1, SAMPLED)): F(2, 5)}
+    alone = rule("rheo").drafter(Pair(alike(flat), alike(rational(5, 3, 2))), shape)
+    assert len({slots for each in topologies(grown_classes(alone, (), shape)).values() for slots in each}) == 1
+
+
+def test_large_trees_have_many_topologies():
+    shape = TreeShape(4, 4, 10)
+    drafts = varied(rational(6, 5, 4, 3, 2, 1), rational(1, 1, 1, 1, 1, 1), rational(32, 16, 8, 4, 2, 2))
+    found = topologies(grown_classes(rule("rheo").drafter(Pair(drafts, drafts), shape), (), shape))
+    assert len({slots for each in found.values() for slots in each}) >= 10
+    assert sum(mass for each in found.values() for mass in each.values()) == 1
 
 
 def test_343_classes_of_the_uniform_draft():

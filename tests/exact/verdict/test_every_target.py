@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exact import certify
-from exact.enumeration.tree_classes import brute_force_classes, grown_classes
+from exact.enumeration.tree_classes import TreeClass, brute_force_classes, grown_classes
 from exact.verdict.every_target import check_lemmas, first_failing, first_moved
 from exact.verdict.strategies import model_pairs, shapes
-from rheo_core import Pair, TreeMethod, TreeShape, proxies
+from rheo_core import FILL, LEAD, SAMPLED, Pair, Tree, TreeMethod, TreeShape, proxies
 from rheo_core.verification import algorithm_1, rrsw
 from tests.pairs import alike, rational, rule, varied
 
@@ -156,6 +156,54 @@ def test_lemmas_fail_where_the_proxy_is_wrong(name, false):
     failed = {lemma for lemma, holds in check_lemmas(classes, drafter, ()).items() if not holds}
     assert false <= failed
     assert first_failing(classes, drafter, ()) is not None
+
+
+def drawn_tree(*nodes):
+    """A tree from (parent, slot, kind, token, score) of each node in rank order."""
+    parent, slot, kind, token, score = zip(*nodes, strict=True)
+    depths: list[int] = []
+    for each in parent:  # a parent that stands later has no depth yet
+        depths.append(1 if each == -1 or each >= len(depths) else depths[each] + 1)
+    ints = [np.array(column) for column in (token, parent, depths, slot, kind)]
+    return Tree(ints[0], ints[1], ints[2], ints[3], ints[4], np.array(score, dtype=object))
+
+
+LEAD_A, HALF, FIFTH = (-1, 0, LEAD, 0, F(1, 2)), F(1, 2), F(1, 5)
+Y_B, Y_C = ((-1, 1, SAMPLED, token, HALF) for token in (1, 2))
+FILL_B, FILL_C = ((-1, 2, FILL, token, FIFTH) for token in (1, 2))
+TABLE_1 = [(F(3, 5), (LEAD_A, Y_B)), (F(2, 5), (LEAD_A, Y_C))]
+WRONG_CLASSES = {
+    "a child outranks its parent": ({"Lemma 5"}, [(F(1), (LEAD_A, (0, 0, LEAD, 0, F(3, 5))))]),
+    "a child stands before its parent": ({"Lemma 5"}, [(F(1), ((1, 0, LEAD, 0, FIFTH), LEAD_A))]),
+    "two tokens in one fill slot": ({"Lemma 7.2"}, [(HALF, (LEAD_A, FILL_B)), (HALF, (LEAD_A, FILL_C))]),
+    "the next slot is drawn or a fill": (
+        {"Lemma 7.1", "Lemma 7.3"},
+        [(F(3, 5), (LEAD_A, Y_B)), (F(2, 5), (LEAD_A, FILL_B))],
+    ),
+    "Y survives in another proportion": ({"Lemma 7.3"}, [(HALF, (LEAD_A, Y_B)), (HALF, (LEAD_A, Y_C))]),
+    "Y of one token never survives": ({"Lemma 7.3"}, [(F(1), (LEAD_A, Y_B))]),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG_CLASSES)
+def test_each_lemma_fails_on_classes_that_break_it_alone(fault):
+    """Planted classes at Table 1's draft: what is wrong with each is told by its lemma, and by no other."""
+    drafter = rule("rheo").drafter(Pair(alike(rational(5, 3, 2)), alike(rational(5, 3, 2))), TreeShape(3, 2, 2))
+
+    def failed(listed):
+        found = [TreeClass(drawn_tree(*nodes), probability) for probability, nodes in listed]
+        return {lemma for lemma, holds in check_lemmas(found, drafter, ()).items() if not holds}
+
+    expected, listed = WRONG_CLASSES[fault]
+    assert failed(TABLE_1) == set()
+    assert failed(listed) == expected
+
+
+def test_lemma_4_alone_fails_for_a_proxy_below_the_next_token():
+    draft = rational(5, 3, 2)
+    drafter = rule("rheo-half").drafter(Pair(alike(draft), alike(draft)), TreeShape(3, 2, 2))
+    found = [TreeClass(drawn_tree(*nodes), probability) for probability, nodes in TABLE_1]
+    assert {lemma for lemma, holds in check_lemmas(found, drafter, ()).items() if not holds} == {"Lemma 4"}
 
 
 def test_m_chosen_by_a_fair_coin_breaks_the_product_form_and_is_lossless():

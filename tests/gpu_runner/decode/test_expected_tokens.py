@@ -1,5 +1,7 @@
 """Closed-form acceptance against every outcome of the rule itself, and expected tokens against counted ones."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import torch
@@ -15,7 +17,7 @@ from gpu_runner.decode.methods import tree_method
 from gpu_runner.decode.verification import algorithm_1, rrsw, vanilla
 from gpu_runner.model.drafts.causal import CausalDraft
 from gpu_runner.model.tiny import tiny_model
-from rheo_core import TreeShape
+from rheo_core import TreeShape, rates
 
 
 @given(st.integers(0, 10**6), st.integers(2, 6), st.sampled_from([algorithm_1, vanilla, rrsw]), st.booleans())
@@ -43,6 +45,23 @@ def test_acceptance_is_the_rules_own(seed, size, verify, grainy):
     got = ACCEPTANCE[verify](p, tail, candidates, sampled).tolist()
     expected = [float(verdicts.get(i, 0)) for i in range(len(candidates))]
     assert np.allclose(got, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("weights", "ahead"), [((1, 0, 2, 1), "rrsw"), ((3, 1, 0, 2), "rheo")])
+def test_either_rule_may_accept_more_in_the_layer_of_table_4(weights, ahead):
+    """Averaged over Y its expected acceptance is Theorem 3's and Eq. (18)'s, and Algorithm 1 is not always ahead."""
+    p, q = [Fraction(weight, sum(weights)) for weight in weights], [Fraction(1, 4)] * 4
+    target, tail = torch.tensor([float(x) for x in p], dtype=torch.float64), torch.tensor([0, 1 / 3, 1 / 3, 1 / 3])
+    tail = tail.double() / tail.double().sum()
+    pools = [[0, y, 1 if y != 1 else 2] for y in (1, 2, 3)]  # top-1, sampled, best of the rest
+    rate = {
+        rule: sum(float(ACCEPTANCE[rule](target, tail, pool, 1).sum()) for pool in pools) / 3
+        for rule in (algorithm_1, rrsw)
+    }
+    assert rate[algorithm_1] == pytest.approx(float(rates.rheo_rate(p, q, 1, 3)))
+    assert rate[rrsw] == pytest.approx(float(rates.rrsw_rate(p, q, 1, 3)))
+    assert (rate[algorithm_1] > rate[rrsw] + 1e-3) == (ahead == "rheo")
+    assert (rate[rrsw] > rate[algorithm_1] + 1e-3) == (ahead == "rrsw")
 
 
 @pytest.mark.parametrize("name", ["top-k", "rheo", "rheo-rrsw"])
