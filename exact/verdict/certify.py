@@ -23,6 +23,7 @@ from exact.enumeration.cycle_law import (
     text_law,
 )
 from exact.enumeration.rationals import fraction
+from exact.enumeration.rounding import rounding_bound
 from exact.enumeration.tree_classes import TreeClass, classes
 from exact.methods import methods
 from exact.verdict.certificate import Certificate
@@ -94,7 +95,7 @@ class Study:
                 check_every_cycle(asked, self.exact, prefix, shape, found, emitted)
             if arithmetic.kind != "O":
                 emitted, found, text, rounded = _run(asked, self.given, prefix, shape, length, cycles, None)
-                bound = 64 * length * len(self.given.p(prefix)) * Fraction(float(np.finfo(arithmetic).eps))
+                bound = rounding_bound(length, len(self.given.p(prefix)), float(np.finfo(arithmetic).eps))
                 lossless = lossless and rounded.total_variation <= bound
                 compared = rounded if compared.wrong is None else Comparison(rounded.total_variation, compared.wrong)
         verdict = self._every_target(rule, prefix, shape, length, compared, lossless) if second else NOT_ASKED

@@ -19,7 +19,8 @@ LOSSLESS = ("rheo", "rheo-rrsw", "rheo-next", "rheo-z", "top-k")
 
 
 def bound(length, size, dtype):
-    return 64 * length * size * F(float(np.finfo(dtype).eps))
+    unit = F(float(np.finfo(dtype).eps))
+    return length * max(8 * unit, min(64 * size * unit, F(1, 10**5)))
 
 
 def named(name, lead):
