@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-SCHEMA = "rheo-certificate/1"
+SCHEMA = "rheo-certificate/2"
 LEAD, SAMPLED, FILL = 0, 1, 2
 Tokens = tuple[int, ...]
 Node = tuple[int, int, int, int, Any, Tokens, Tokens]  # parent row (-1 root), slot, kind, token, score, context, path

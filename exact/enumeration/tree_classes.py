@@ -82,7 +82,7 @@ def grown_classes(drafter: Drafter, prefix: Prefix, shape: TreeShape) -> Iterato
 def _held_to_its_word(drafter: Drafter) -> Drafter:
     """The drafter with a check on a user's proxy that says it ignores Y; the built-in ones are known to."""
     proxy = drafter.proxy
-    if proxy in IGNORING or isinstance(proxy, Constant) or getattr(proxy, "uses_token", True):
+    if any(proxy is known for known in IGNORING) or type(proxy) is Constant or getattr(proxy, "uses_token", True):
         return drafter
     return Drafter(drafter.pair, drafter.width, drafter.m, _Ignoring(proxy))
 

@@ -30,6 +30,7 @@ from exact.verdict.certificate import Certificate
 from exact.verdict.counterexample import Counterexample, table
 from exact.verdict.document import classes_digest, parts
 from exact.verdict.every_target import Drafting, EveryTarget, check_drafting, every_target
+from exact.verdict.identity import as_it_runs
 from exact.verdict.replay_check import Steady, asked_again, check_every_cycle
 from rheo_core import InvalidInput, Method, Pair, TreeMethod, TreeShape, find_method
 from rheo_core.errors import check_count
@@ -81,14 +82,14 @@ class Study:
         """Both verdicts on one method (`second` False: only the first); see `certify`."""
         if not isinstance(shape, TreeShape):
             raise InvalidInput("shape", shape, "a TreeShape(width, depth, budget)")
-        rule = find_method(method, methods)
+        rule = as_it_runs(find_method(method, methods))
         prefix = check_prefix(prefix, self.given)
         length = shape.depth + 1 if length is None else check_count("length", length, 1)
         cycles = check_count("cycles", cycles, 1)
         arithmetic = self.given.p(prefix).dtype
-        known = self.classes(rule, prefix, shape) if isinstance(rule, TreeMethod) else None
         bound = None
         with asked_again(rule) as asked:
+            known = self.classes(asked, prefix, shape) if isinstance(asked, TreeMethod) else None
             emitted, found, text, compared = _run(asked, self.exact, prefix, shape, length, cycles, known)
             lossless = compared.wrong is None
             if lossless:

@@ -10,21 +10,16 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 from exact.enumeration.rationals import fraction, long_numbers
 from exact.enumeration.tree_classes import TreeClass
 from exact.runtime.provenance import versions
 from exact.verdict.counterexample import Counterexample
-from rheo_core import Method, TreeMethod, proxies
-from rheo_core.proxies import Constant
-from rheo_core.verification import algorithm_1, rrsw, vanilla
+from exact.verdict.identity import identities
+from rheo_core import Method, TreeMethod
 
-SCHEMA = "rheo-certificate/1"
-
-PROXIES = (proxies.RHEO, proxies.TAIL_MASS, proxies.NEXT_TOKEN, proxies.RAW, proxies.HALF_LEAST)
-VERIFIERS = {algorithm_1: "algorithm_1", vanilla: "vanilla", rrsw: "rrsw"}
+SCHEMA = "rheo-certificate/2"
 
 
 @long_numbers()
@@ -34,22 +29,21 @@ def number(value: Fraction | int) -> dict[str, Any]:
 
 
 def parts(method: Method, m: int | None) -> dict[str, Any]:
-    """The method's parts by name; a part of the user's own is null, and the checker then takes its work as recorded."""
-    described: dict[str, Any] = {"name": method.name, "claim": method.claim, "m": m}
-    if not isinstance(method, TreeMethod):
-        return described | {"construction": None, "proxy": None, "verify": None}
-    rule = method.verify.func if isinstance(method.verify, partial) else method.verify
-    return described | {
-        "construction": method.construction,
-        "proxy": _proxy(method.proxy),
-        "verify": VERIFIERS.get(rule),
+    """The method's parts by name, with what each of them is.
+
+    A part that is not wholly known is null, and the checker then takes its work as recorded.
+    """
+    known = identities(method)
+    proxy, verify = (known[name].name if name in known else None for name in ("proxy", "verify"))
+    return {
+        "name": method.name,
+        "claim": method.claim,
+        "m": m,
+        "construction": method.construction if isinstance(method, TreeMethod) else None,
+        "proxy": proxy,
+        "verify": verify,
+        "identity": {name: each.record() for name, each in known.items()},
     }
-
-
-def _proxy(proxy: Any) -> Any:
-    if isinstance(proxy, Constant):
-        return {"constant": str(fraction(proxy.value))}
-    return next((known.name for known in PROXIES if proxy == known), None)
 
 
 @long_numbers()

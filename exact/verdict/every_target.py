@@ -27,6 +27,7 @@ from exact.enumeration.rationals import ONE, ZERO, exact_row
 from exact.enumeration.size_estimate import unpruned_outcomes
 from exact.enumeration.tree_classes import BRUTE_FORCE_LIMIT, TreeClass, brute_force_classes
 from exact.enumeration.walk import TooManyOutcomes
+from exact.verdict.identity import unknown_parts
 from exact.verdict.verifier_condition import verifier_condition
 from rheo_core import SAMPLED, TreeMethod, TreeShape
 from rheo_core.drafting import Growth, NotGrowable, layered
@@ -118,12 +119,16 @@ def every_target(
     """Put the drafting, the verifier's condition and, where either fails, the search for a losing target together."""
     drafter = method.drafter(pair, shape)
     verifier, why = verifier_condition(method.verify, drafter, prefix, drafting.classes)
-    if drafting.product and verifier:
-        return EveryTarget(True, f"every class has probability prod q~ ({drafting.how}); {why}")
+    holds = drafting.product and verifier
+    unknown = unknown_parts(method)
+    why = f"every class has probability prod q~ ({drafting.how}); {why}" if holds else why
+    if holds and not unknown:
+        return EveryTarget(True, why)
     broken = "" if drafting.product else "a class has not probability prod q~; "
     loss = losing_target(method, pair, prefix, shape, drafting.classes, length)
     if loss is None:
-        return EveryTarget(None, f"undecided: {broken}{why}; no losing target found")
+        said = [f"holds on these rows: {why}" if holds else f"{broken}{why}", *filter(None, [unknown])]
+        return EveryTarget(None, f"undecided: {'; '.join(said)}; no losing target found")
     given = "at the given one " if drafting.product and verifier is None else ""
     return EveryTarget(False, f"refuted with another target; {given}{broken}{why}", loss)
 

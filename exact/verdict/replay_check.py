@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, wraps
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -27,8 +27,9 @@ from exact.enumeration.tree_classes import TreeClass
 from exact.enumeration.walk import NotReproducible, Recall, recalled
 from exact.runtime.generators import generator_kinds, held
 from exact.runtime.patches import Patch, applied, importing
+from exact.verdict.identity import CycleMethod, is_ours
+from exact.verdict.watched_proxy import WatchedProxy
 from rheo_core import Chooser, DraftRow, FunctionMethod, InvalidInput, Method, TreeMethod, TreeShape
-from rheo_core.registry import Claim
 from rheo_core.rows import Pair, Prefix
 from rheo_core.verification import Place, Verdict
 
@@ -125,7 +126,6 @@ def comes_from(part: Any, packages: tuple[str, ...]) -> bool:
     return str(getattr(part, "__module__", "")).startswith(packages)
 
 
-OURS = ("rheo_core.", "exact.", "montecarlo.", "gpu_runner.")
 EXPECTED = "a rule that draws through its chooser alone and keeps nothing between calls"
 LEAST = 500
 """Runs of a rule, at least, before it is taken to have no state."""
@@ -140,24 +140,30 @@ def asked_again(rule: Method) -> Iterator[Method]:
 
     Raises `InvalidInput` where a run differs, or where it drew from a generator that is not its chooser.
     """
-    parts = _parts(rule)
-    if all(comes_from(part, OURS) for part in parts.values()):
+    parts = {name: part for name, part in _parts(rule).items() if not is_ours(part)}
+    if not parts:
         yield rule
         return
     generators = {place: each for part in parts.values() for place, each in _generators(part).items()}
     recall = Recall(always=False)
     watch = partial(_watched, rule.name, generators, recall)
+    watched = {name: watch(part) for name, part in parts.items()}
+    proxy = WatchedProxy(watched["proxy"], parts["proxy"], rule.name) if "proxy" in parts else None
+    if proxy is not None:
+        watched["proxy"] = proxy
     before = _states(generators)
     with _entropy_refused():
         try:
             try:
                 with recalled(recall):
-                    yield _with_parts(rule, {name: watch(part) for name, part in parts.items()})
+                    yield _with_parts(rule, watched)
             except InvalidInput:  # which may only follow from a draw unseen
                 recall.precise = bool(_moved(before, _states(generators)))
                 recall.ask()
                 raise
             recall.precise = bool(_moved(before, _states(generators)))
+            if proxy is not None:
+                proxy.ask_again(LEAST)
             _ask(recall, rule, parts)
         except NotReproducible as error:
             moved = _moved(before, _states(generators))
@@ -184,23 +190,14 @@ def _ask(recall: Recall, rule: Method, parts: dict[str, Any]) -> None:
 def _parts(rule: Method) -> dict[str, Any]:
     """The functions that a method draws in."""
     if isinstance(rule, TreeMethod):
-        return {"verify": rule.verify}
+        return {"verify": rule.verify, "proxy": rule.proxy}
     if isinstance(rule, NodeMethod):
         return {"draft": rule.draft, "verify": rule.verify}
     return {"function": rule.function} if isinstance(rule, FunctionMethod) else {"cycle": rule.cycle}
 
 
-@dataclass(frozen=True)
-class _Cycle:
-    """A method of no kind known here, by its cycle."""
-
-    name: str
-    claim: Claim
-    cycle: Callable[..., Any]
-
-
 def _with_parts(rule: Any, parts: dict[str, Any]) -> Method:
-    return _Cycle(rule.name, rule.claim, **parts) if "cycle" in parts else replace(rule, **parts)
+    return CycleMethod(rule.name, rule.claim, **parts) if "cycle" in parts else replace(rule, **parts)
 
 
 def _watched(name: str, generators: dict[str, Any], recall: Recall, part: Callable[..., Any]) -> Callable[..., Any]:
@@ -228,7 +225,7 @@ def _generators(part: Any) -> dict[str, Any]:
     """Generators that a rule can be seen to hold, or to hold a method of, by where they are."""
     while isinstance(part, partial):
         part = part.func
-    seen = held(part)
+    seen = held(getattr(part, "rule", part))
     if (owner := seen.get("the object of the method")) is not None:
         seen |= {f"attribute `{name}`": value for name, value in getattr(owner, "__dict__", {}).items()}
     found = {place: getattr(value, "__self__", value) for place, value in seen.items()}

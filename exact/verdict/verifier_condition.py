@@ -8,7 +8,6 @@ rows, and no more.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -17,11 +16,12 @@ import numpy as np
 from exact.enumeration.rationals import ZERO
 from exact.enumeration.tree_classes import TreeClass
 from exact.enumeration.walk import outcomes
+from exact.verdict.identity import verifier_name
 from rheo_core import SAMPLED
 from rheo_core.pool import Drafter, Pool
 from rheo_core.rows import Prefix
 from rheo_core.tree import LEAD
-from rheo_core.verification import Verify, algorithm_1, rrsw, vanilla
+from rheo_core.verification import Verify
 
 Condition = tuple[bool | None, str]
 Masses = dict[int, Any]
@@ -35,12 +35,12 @@ RRSW_FAILS = "RRSw needs every lead present whenever the sampled node is; a clas
 def verifier_condition(verify: Verify, drafter: Drafter, prefix: Prefix, found: Iterable[TreeClass]) -> Condition:
     """Whether V1 and V2 hold, and why: True for every p, False refuted, None where only these rows are known."""
     classes = list(found)
-    rule = verify.func if isinstance(verify, partial) else verify
-    if rule is algorithm_1:
+    rule = verifier_name(verify)
+    if rule == "algorithm_1":
         return True, ALGORITHM_1
-    if rule is vanilla:
+    if rule == "vanilla":
         return True, VANILLA
-    if rule is rrsw:
+    if rule == "rrsw":
         complete = all(_leads_present(each, drafter, prefix) for each in classes)
         return (True, RRSW) if complete else (False, RRSW_FAILS)
     contexts = sorted({context for each in classes for context in _contexts(each, prefix)})

@@ -1,0 +1,166 @@
+"""Whether the loaded reference code still is what its files define.
+
+A proof for every target speaks of the algorithms in the files. A function whose code, defaults or globals were
+replaced, a class with another method or a frozen value that was written into would be proved in their name. So each
+module is run once more from its file, apart from the loaded one, and all of the loaded one is held against that copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import Field
+from fractions import Fraction
+from functools import cache, cached_property, partial
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from exact.enumeration.rationals import MPQ
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("rheo_core", "exact/enumeration")
+FILES = ("exact/verdict/every_target.py", "exact/verdict/verifier_condition.py")
+"""The code that a proof for every target rests on."""
+
+NUMBERS = (int, float, Fraction, MPQ)
+PLAIN = (*NUMBERS, str, bytes, bool, types.NoneType, types.EllipsisType)
+DESCRIPTIVE = {  # entries of a module or a class that Python makes, or that only describe
+    *("__annotations__", "__builtins__", "__cached__", "__dict__", "__doc__", "__file__", "__firstlineno__"),
+    *("__loader__", "__module__", "__package__", "__path__", "__spec__", "__static_attributes__", "__weakref__"),
+    *("__annotate__", "__annotate_func__", "__annotations_cache__", "_abc_impl"),
+}
+
+
+def altered_reference() -> str:
+    """The first name of the loaded reference code that is not what its file defines; "" where all are.
+
+    What the code finds outside of itself (NumPy, the built-in functions of Python) is taken as it stands.
+    """
+    seen: set[tuple[int, int]] = set()
+    for name in _module_names():
+        if name in sys.modules:
+            loaded, fresh = vars(sys.modules[name]), vars(_copy(name))
+            added = loaded.keys() - fresh.keys() - DESCRIPTIVE
+            if strange := [key for key in sorted(added) if f"{name}.{key}" not in sys.modules]:
+                return f"{name}.{strange[0]}"
+            for key in fresh.keys() - DESCRIPTIVE:
+                if key not in loaded:
+                    return f"{name}.{key}"
+                if where := next(_differences(loaded[key], fresh[key], f"{name}.{key}", seen), ""):
+                    return where
+    return ""
+
+
+@cache
+def reference_digest() -> str:
+    """SHA-256 of the files of the reference code, by their names."""
+    return digest(f"{name} {hashlib.sha256(_path(name).read_bytes()).hexdigest()}" for name in _module_names())
+
+
+def digest(lines: Iterable[str]) -> str:
+    """SHA-256 of some lines."""
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "backslashreplace")).hexdigest()
+
+
+@cache
+def _module_names() -> tuple[str, ...]:
+    files = [file for room in ROOMS for file in sorted((ROOT / room).glob("*.py"))] + [ROOT / file for file in FILES]
+    names = [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files]
+    return tuple(name.removesuffix(".__init__") for name in names)
+
+
+def _path(name: str) -> Path:
+    path = ROOT.joinpath(*name.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+@cache
+def _copy(name: str) -> types.ModuleType:
+    """A module as its file defines it, whatever became of the loaded one; its imports are the loaded modules."""
+    path = _path(name)
+    made = types.ModuleType(name)
+    made.__file__, made.__package__ = str(path), name if path.stem == "__init__" else name.rpartition(".")[0]
+    made.__spec__ = spec = spec_from_file_location(name, path)
+    loader = getattr(sys.modules[name].__spec__, "loader", None)
+    if type(loader).__module__ != "_pytest.assertion.rewrite":  # pytest writes the asserts of its plugins anew
+        loader = spec.loader if spec else None
+    if loader is not None:
+        loader.exec_module(made)
+    return made
+
+
+def _differences(loaded: Any, fresh: Any, where: str, seen: set[tuple[int, int]]) -> Iterator[str]:
+    """Where a loaded object differs from the one that the copy of its module defines."""
+    if loaded is fresh or (id(loaded), id(fresh)) in seen:
+        return
+    seen.add((id(loaded), id(fresh)))
+    if type(loaded) is not type(fresh):
+        mine = type(fresh).__module__ in _module_names() and type(loaded).__qualname__ == type(fresh).__qualname__
+        if not mine or next(_differences(type(loaded), type(fresh), where, seen), ""):
+            yield where
+            return
+    pieces = _pieces(loaded), _pieces(fresh)
+    if pieces[0].keys() != pieces[1].keys() or not _at_home(loaded, fresh):
+        yield where
+        return
+    for name, piece in pieces[1].items():
+        yield from _differences(pieces[0][name], piece, f"{where}.{name}" if isinstance(fresh, type) else where, seen)
+    if not pieces[1] and not _same(loaded, fresh):
+        yield where
+
+
+def _pieces(each: Any) -> dict[Any, Any]:
+    """What an object is made of, as far as it can differ from one run of its module to the next."""
+    if isinstance(each, types.FunctionType):
+        held = {number: _held(cell) for number, cell in enumerate(each.__closure__ or ())}
+        given = {"code": each.__code__, "defaults": each.__defaults__, "named": each.__kwdefaults__}
+        return held | given | {"attributes": each.__dict__}
+    if isinstance(each, type):
+        own = {name: piece for name, piece in vars(each).items() if name not in DESCRIPTIVE}
+        return {"bases": each.__bases__, "name": f"{each.__module__}.{each.__qualname__}"} | own
+    if isinstance(each, Mapping):
+        return dict(enumerate(piece for item in each.items() for piece in item))
+    if isinstance(each, tuple | list):
+        return dict(enumerate(each))
+    if isinstance(each, property):
+        return {"get": each.fget, "set": each.fset, "delete": each.fdel}
+    if isinstance(each, cached_property):
+        return {"get": each.func}
+    if isinstance(each, partial):
+        return {"function": each.func, "arguments": each.args, "named": each.keywords}
+    if isinstance(each, Field):
+        return {"default": each.default, "factory": each.default_factory, "name": each.name}
+    for name in ("__func__", "__wrapped__"):
+        if hasattr(each, name):
+            return {name: getattr(each, name)}
+    return dict(getattr(each, "__dict__", {})) if type(each).__module__ in _module_names() else {}
+
+
+def _at_home(loaded: Any, fresh: Any) -> bool:
+    """Whether a function finds its globals in the loaded module of the name that the copy's have."""
+    if not isinstance(loaded, types.FunctionType):
+        return True
+    home = sys.modules.get(str(fresh.__globals__.get("__name__")))
+    return home is None or loaded.__globals__ is vars(home)
+
+
+def _held(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return None
+
+
+def _same(loaded: Any, fresh: Any) -> bool:
+    """Whether two objects of one type, made of nothing further, are equal."""
+    if isinstance(loaded, (*PLAIN, types.CodeType, set, frozenset, np.dtype)):
+        return bool(loaded == fresh)
+    if isinstance(loaded, ContextVar | dict | tuple | list):
+        return True
+    return repr(loaded) == repr(fresh) or getattr(loaded, "__name__", "") == getattr(fresh, "__name__", None)
