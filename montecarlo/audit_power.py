@@ -13,9 +13,10 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike
 
-from montecarlo.auditing import ALARM, FUNCTIONS, POSITIONS, TOP, excesses
-from montecarlo.betting import BETS, Floats
+from montecarlo.auditing import ALARM, POSITIONS, TOP
+from montecarlo.betting import Floats, Wealth
 from montecarlo.chunks import Chunk
+from montecarlo.functions import HISTORY, ONE_SIDED, RATIO, SHARES, TOLERANT_RATIO, excesses
 from rheo_core import InvalidInput
 
 GRID = 64
@@ -52,10 +53,13 @@ class Growth:
         return float(((spread + np.sqrt(spread**2 + 4 * mean * bar)) ** 2 / (4 * mean**2)).min())
 
 
-def growth(law: ArrayLike, p: ArrayLike, q: ArrayLike, *, alarm: float = ALARM, top: int = TOP) -> Growth:
+def growth(
+    law: ArrayLike, p: ArrayLike, q: ArrayLike, *, alarm: float = ALARM, top: int = TOP, tolerance: float = 0.0
+) -> Growth:
     """What bets gain on tokens of law `law` [V] that are recorded beside target `p` [V] and draft `q` [V].
 
-    The tokens are those of one position in the cycle, so that the bets of that position count and no others.
+    The tokens are those of one position in the cycle, so that the bets of that position count and no others; nor do
+    those that look at earlier tokens.
     """
     real, target, draft = (np.asarray(row, dtype=np.float64) for row in (law, p, q))
     tokens = np.flatnonzero(real > 0)
@@ -73,13 +77,13 @@ def growth(law: ArrayLike, p: ArrayLike, q: ArrayLike, *, alarm: float = ALARM, 
         position=np.zeros(count, dtype=np.int64),
         where=[""] * count,
     )
-    playable = np.array([[bet > 0 or not function.one_sided for bet in BETS] for function in FUNCTIONS])
-    first, second = np.zeros(playable.shape), np.zeros(playable.shape)
+    ratio = TOLERANT_RATIO if tolerance else RATIO
+    wealth = Wealth(POSITIONS, ONE_SIDED, SHARES, tolerance, np.where(ONE_SIDED, ratio, 1))
+    first, second = np.zeros(wealth.bar(alarm).shape), np.zeros(wealth.bar(alarm).shape)
     for point in range(GRID):
-        excess, _ = excesses(chunk, np.full(count, (point + 0.5) / GRID))
-        gain = np.log1p(np.where(playable, BETS * excess[:, :, None], 0))
+        found = excesses(chunk, np.full(count, (point + 0.5) / GRID), ratio)
+        played = found.used & ~HISTORY
+        gain = np.log(wealth.factors(np.where(played, found.value, 0), played))
         first += np.tensordot(real[tokens], gain, axes=1) / GRID
         second += np.tensordot(real[tokens], gain**2, axes=1) / GRID
-    share = 0.5 / POSITIONS / len(FUNCTIONS) / playable.sum(axis=1, keepdims=True)
-    bar = np.broadcast_to(-math.log(alarm) - np.log(share), playable.shape)
-    return Growth(first, np.sqrt(np.maximum(second - first**2, 0)), np.asarray(bar))
+    return Growth(first, np.sqrt(np.maximum(second - first**2, 0)), wealth.bar(alarm))

@@ -1,8 +1,7 @@
 """Is the engine that wrote these tokens lossless? Only its tokens and its rows are needed.
 
-Several functions of the token are bet on at once, over all tokens and by position in the cycle. A function may look at
-the token, its two rows and anything earlier; never at the realised tree, the coins or how this token was emitted: an
-engine may well be lossless and still be biased given those.
+Several functions of the token are bet on at once (montecarlo/functions.py), over all tokens and by position in the
+cycle. The evidence is the greatest wealth that the bets ever reached.
 """
 
 from __future__ import annotations
@@ -17,6 +16,17 @@ from numpy.typing import NDArray
 
 from montecarlo.betting import Wealth, visible_excess
 from montecarlo.chunks import Chunk
+from montecarlo.functions import (
+    FIRST_SIGNED,
+    FUNCTIONS,
+    ONE_SIDED,
+    RATIO,
+    SHARES,
+    SIGNED_FROM,
+    TOLERANT_RATIO,
+    excesses,
+)
+from montecarlo.history import OPEN_TEXTS, TABLE
 from rheo_core import InvalidInput
 
 Floats = NDArray[np.float64]
@@ -24,114 +34,6 @@ Floats = NDArray[np.float64]
 ALARM = 1e-6
 TOP = 10
 POSITIONS = 16
-LOG_RANGE = 20.0
-"""log p is counted from 0 down to -LOG_RANGE and scaled to [0, 1]."""
-
-
-@dataclass(frozen=True)
-class Function:
-    """A function of the token with values in [0, 1]: what a positive and a negative bias mean."""
-
-    name: str
-    more: str
-    less: str
-    needs_draft: bool = False
-    one_sided: bool = False
-
-
-FUNCTIONS = (
-    Function(
-        "target's top-1",
-        "the target's best token is emitted too often",
-        "the target's best token is emitted too seldom",
-    ),
-    Function("log p", "likely tokens are emitted too often", "unlikely tokens are emitted too often"),
-    Function("rank under p", "low-ranked tokens are emitted too often", "high-ranked tokens are emitted too often"),
-    Function(
-        "transform",
-        "tokens late in the target's order are emitted too often",
-        "tokens early in the target's order are emitted too often",
-    ),
-    Function(
-        "transform, folded",
-        "the ends of the target's order are emitted too often",
-        "the middle of the target's order is emitted too often",
-    ),
-    Function("transform by id", "tokens of high id are emitted too often", "tokens of low id are emitted too often"),
-    Function(
-        "draft's top-1",
-        "the draft's best token is emitted too often",
-        "the draft's best token is emitted too seldom",
-        True,
-    ),
-    Function(
-        "draft's top-K",
-        "the draft's best tokens are emitted too often",
-        "the draft's best tokens are emitted too seldom",
-        True,
-    ),
-    Function(
-        "log q",
-        "tokens likely under the draft are emitted too often",
-        "tokens unlikely under the draft are emitted too often",
-        True,
-    ),
-    Function(
-        "q / (p + q)", "the tokens lean towards the draft's law", "the tokens lean away from the draft's law", True
-    ),
-    Function("q / p", "the tokens lean towards the draft's law", "", True, True),
-)
-
-
-def excesses(chunk: Chunk, v: Floats) -> tuple[Floats, Floats]:
-    """f(token) - E_p f and Var_p f [n, J] for each of FUNCTIONS; 0 where a function needs a draft row that is absent.
-
-    `v` [n] are the uniform numbers of the randomised transform.
-    """
-    p, q = chunk.p, chunk.q
-    index = np.arange(len(chunk))
-    columns = np.arange(p.shape[1])
-    own = p[index, chunk.cell][:, None]
-    before = (p > own) | ((p == own) & (columns < chunk.cell[:, None]))
-    place = before.sum(axis=1)
-    u = np.clip((p * before).sum(axis=1) + v * own[:, 0], 0, 1)
-    scale = 1 / np.log1p(np.maximum(chunk.size, 2))
-    by_rank = np.log1p(columns) * scale[:, None]
-    sorted_p = -np.sort(-p, axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_p = np.clip(1 + np.log(p) / LOG_RANGE, 0, 1)
-        log_q = np.clip(1 + np.log(q) / LOG_RANGE, 0, 1)
-        lean = np.where(q > 0, q / (p + q), 0)
-        ratio = np.where(p > 0, q / p, 0)
-    top = np.zeros_like(p)
-    top[index, p.argmax(axis=1)] = 1
-    listed = chunk.best >= 0
-    best, first = np.zeros_like(p), np.zeros_like(p)
-    rows, _ = np.nonzero(listed)
-    best[rows, chunk.best[listed]] = 1
-    has_first = np.flatnonzero(listed[:, 0])
-    first[has_first, chunk.best[has_first, 0]] = 1
-
-    def of_cell(values: Floats) -> tuple[Floats, Floats, Floats]:
-        return values[index, chunk.cell], (p * values).sum(axis=1), (p * values**2).sum(axis=1)
-
-    by_id = np.clip((p * (columns < chunk.cell[:, None])).sum(axis=1) + v * own[:, 0], 0, 1)
-    uniform = np.full(len(chunk), 0.5), np.full(len(chunk), 1 / 3)
-    tables = [
-        of_cell(top),
-        of_cell(log_p),
-        (by_rank[index, place], (sorted_p * by_rank).sum(axis=1), (sorted_p * by_rank**2).sum(axis=1)),
-        (u, *uniform),
-        (np.abs(2 * u - 1), *uniform),
-        (by_id, *uniform),
-        *(of_cell(values) for values in (first, best, log_q, lean)),
-    ]
-    value, mean, square = (np.stack(part, axis=1) for part in zip(*tables, strict=True))
-    excess = np.concatenate([value - mean, ratio[index, chunk.cell][:, None] - 1], axis=1)
-    variance = np.concatenate([square - mean**2, ((p * ratio**2).sum(axis=1) - 1)[:, None]], axis=1)
-    needs = np.array([function.needs_draft for function in FUNCTIONS])
-    usable = ~needs | chunk.has_draft[:, None]
-    return np.where(usable, excess, 0), np.where(usable, np.maximum(variance, 0), 0)
 
 
 @dataclass(frozen=True)
@@ -172,6 +74,8 @@ class Report:
     biases: tuple[Bias, ...]
     positions: tuple[Position, ...]
     unused_fields: tuple[str, ...] = ()
+    tolerance: float = 0.0
+    unlisted: float = 0.0
 
     @property
     def evidence_of_loss(self) -> bool:
@@ -185,7 +89,11 @@ class Report:
         A function with values in [0, 1] cannot be biased by more than that.
         """
         bounded = {function.name for function in FUNCTIONS if not function.one_sided}
-        sure = [abs(bias.excess) - 4 * bias.standard_error for bias in self.biases if bias.name in bounded]
+        sure = [
+            (abs(bias.excess) - 4 * bias.standard_error) * bias.tokens / self.tokens
+            for bias in self.biases
+            if bias.name in bounded
+        ]
         return max(0.0, *sure) if sure else 0.0
 
     @property
@@ -194,25 +102,56 @@ class Report:
         return max(self.biases, key=lambda bias: bias.log10_evidence)
 
 
+class _Signs:
+    """Signs [n, 4] for the functions of SIGNED: of the text's last two transforms, of its log p so far, and of what the
+    text before had at this place."""
+
+    def __init__(self) -> None:
+        self._last: dict[int, tuple[float, float, float]] = {}
+        self._there = np.zeros(TABLE)
+
+    def of(self, chunk: Chunk, values: Floats) -> Floats:
+        """Signs for the excesses `values` [n, 4] of SIGNED, each known before its own token."""
+        signs = np.zeros((len(chunk), 4))
+        if chunk.past is None:
+            return signs
+        for i, (text, place, own) in enumerate(
+            zip(chunk.past.text.tolist(), chunk.past.place.tolist(), values.tolist(), strict=True)
+        ):
+            last = self._last.pop(text, (0.0, 0.0, 0.0))
+            signs[i] = *last, self._there[place % TABLE]
+            self._last[text] = own[0], own[1], last[2] + own[2]
+            self._there[place % TABLE] = own[1]
+            if len(self._last) > OPEN_TEXTS:
+                del self._last[next(iter(self._last))]
+        return np.sign(signs)
+
+
 class Audit:
     """A running audit; memory does not grow with the number of tokens.
 
     `alarm`: the probability that a lossless engine ever raises an alarm, whatever is looked at and when; `seed`: of the
     randomised transform, which must not depend on the tokens; `positions` in the cycle are told apart, later ones not.
+    `tolerance`: each token's law may be off its row by that much in total variation, as rounding makes it.
     """
 
-    def __init__(self, alarm: float = ALARM, seed: int = 0, positions: int = POSITIONS) -> None:
+    def __init__(self, alarm: float = ALARM, seed: int = 0, positions: int = POSITIONS, tolerance: float = 0.0) -> None:
         if not 0 < alarm < 1:
             raise InvalidInput("false-alarm", alarm, "a number between 0 and 1")
         if type(seed) is not int or seed < 0:
             raise InvalidInput("seed", seed, "an int of at least 0")
+        if not 0 <= tolerance < 1:
+            raise InvalidInput("tolerance", tolerance, "a total variation in [0, 1)")
         self.alarm = alarm
         self.positions = positions
+        self.tolerance = tolerance
         self._rng = np.random.default_rng([seed, 0xA0D17])
-        one_sided = np.array([function.one_sided for function in FUNCTIONS])
-        self._wealth = Wealth(positions, one_sided)
+        self._ratio = TOLERANT_RATIO if tolerance else RATIO
+        self._wealth = Wealth(positions, ONE_SIDED, SHARES, tolerance, np.where(ONE_SIDED, self._ratio, 1))
+        self._signs = _Signs()
         shape = (positions + 1, len(FUNCTIONS))
         self._excess, self._variance, self._used = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.int64)
+        self._unlisted = 0.0
         self.tokens = 0
         self.with_draft = 0
         self.log_wealth = 0.0  # as it stands; `log_evidence` is the highest that it ever was
@@ -223,35 +162,38 @@ class Audit:
 
     def update(self, chunk: Chunk) -> None:
         """Play one chunk of records."""
-        possible = (chunk.cell >= 0) & (chunk.p[np.arange(len(chunk)), chunk.cell] > 0)
+        index = np.arange(len(chunk))
+        possible = chunk.p[index, chunk.cell] > 0
         for i in np.flatnonzero(~possible).tolist():
             self.impossible += 1
             self.first_impossible = self.first_impossible or chunk.where[i]
-        v = self._rng.random(len(chunk))
-        excess, variance = excesses(chunk, v)
-        excess[~possible], variance[~possible] = 0, 0
+        found = excesses(chunk, self._rng.random(len(chunk)), self._ratio)
+        signs = self._signs.of(chunk, found.value[:, SIGNED_FROM])
+        excess, used = found.value.copy(), found.used.copy()
+        excess[:, FIRST_SIGNED:] *= signs
+        used[:, FIRST_SIGNED:] &= signs != 0
         stratum = np.minimum(chunk.position, self.positions - 1)
-        path = self._wealth.play(excess, stratum)
-        path[~possible] = math.inf
+        path = self._wealth.play(excess, stratum, used)
+        if not self.tolerance:
+            path[~possible] = math.inf  # no lossless engine emits such a token
         self._note(path, chunk)
-        self._sum(excess, variance, stratum, chunk)
+        self._sum(excess, np.where(used, found.variance, 0), used, stratum)
+        self._unlisted += float(chunk.p[index, chunk.size - 1][chunk.short].sum())
+        self.tokens += len(chunk)
+        self.with_draft += int(chunk.has_draft.sum())
 
     def _note(self, path: Floats, chunk: Chunk) -> None:
-        self.log_wealth = math.inf if self.impossible else float(path[-1])
+        self.log_wealth = math.inf if self.impossible and not self.tolerance else float(path[-1])
         self.log_evidence = max(self.log_evidence, float(path.max()))
         over = np.flatnonzero(path >= -math.log(self.alarm))
         if len(over) and self.alarmed_at is None:
             self.alarmed_at = chunk.where[int(over[0])]
 
-    def _sum(self, excess: Floats, variance: Floats, stratum: Any, chunk: Chunk) -> None:
-        needs = np.array([function.needs_draft for function in FUNCTIONS])
-        used = (~needs | chunk.has_draft[:, None]).astype(np.int64)
-        for sums, values in ((self._excess, excess), (self._variance, variance), (self._used, used)):
+    def _sum(self, excess: Floats, variance: Floats, used: NDArray[np.bool_], stratum: Any) -> None:
+        for sums, values in ((self._excess, excess), (self._variance, variance), (self._used, used.astype(np.int64))):
             sums[0] += values.sum(axis=0)
             placed = stratum >= 0
             np.add.at(sums, 1 + stratum[placed], values[placed])
-        self.tokens += len(chunk)
-        self.with_draft += int(chunk.has_draft.sum())
 
     def report(self, unused_fields: Iterable[str] = ()) -> Report:
         """What has been found so far."""
@@ -266,6 +208,8 @@ class Audit:
             biases=tuple(self._biases()),
             positions=tuple(self._by_position()),
             unused_fields=tuple(sorted(unused_fields)),
+            tolerance=self.tolerance,
+            unlisted=self._unlisted / max(self.tokens, 1),
         )
 
     def _biases(self) -> Iterable[Bias]:
@@ -276,7 +220,7 @@ class Audit:
                 continue
             excess, error = self._mean(0, j)
             deviation = math.sqrt(self._variance[0, j] / used)
-            visible = visible_excess(used, deviation, -math.log(self.alarm), len(FUNCTIONS))
+            visible = self.tolerance + visible_excess(used, deviation, -math.log(self.alarm), float(SHARES[j]))
             meaning = function.more if excess > 0 else function.less
             yield Bias(function.name, used, excess, error, float(evidence[j]), visible, meaning)
 
@@ -295,10 +239,14 @@ class Audit:
 
 
 def audit(
-    chunks: Iterable[Chunk], alarm: float = ALARM, seed: int = 0, progress: Callable[[int], object] = lambda done: None
+    chunks: Iterable[Chunk],
+    alarm: float = ALARM,
+    seed: int = 0,
+    progress: Callable[[int], object] = lambda done: None,
+    tolerance: float = 0.0,
 ) -> Report:
-    """Audit recorded chunks from first to last."""
-    running = Audit(alarm, seed)
+    """Audit recorded chunks from first to last; `tolerance` as in `Audit`."""
+    running = Audit(alarm, seed, tolerance=tolerance)
     for chunk in chunks:
         running.update(chunk)
         progress(running.tokens)

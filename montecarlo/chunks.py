@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from montecarlo.history import Guesses, Texts
 from montecarlo.pairs import Ints
 from montecarlo.recording import Record, Row
 
@@ -19,15 +20,26 @@ Floats = NDArray[np.float64]
 
 CHUNK = 256
 CHUNK_NUMBERS = 2**21
-OPEN_REQUESTS = 65_536
+
+
+@dataclass(frozen=True)
+class Past:
+    """What was known before each of n tokens: cells that earlier tokens suggest [n, G] (-1: none, or not listed), those
+    of the text's last few tokens [n, C], the number of the text [n] and the token's place in it [n]."""
+
+    guesses: Ints
+    recent: NDArray[np.bool_]
+    text: Ints
+    place: Ints
 
 
 @dataclass(frozen=True)
 class Chunk:
     """n records as arrays: target cells p [n, C], padded with 0; the same cells under the draft, q [n, C].
 
-    `cell` [n] the token's cell (-1: none); `size` [n] cells of the row; `best` [n, K] cells of the draft's best tokens
+    `cell` [n] the token's cell; `size` [n] cells of the row; `best` [n, K] cells of the draft's best tokens
     (-1: not a cell of its own); `has_draft` [n]; `position` [n] in the cycle (-1: unknown); `where` their names.
+    `ids` [n, C] the cells' token ids (-1: the rest, which is a shortened row's last cell); None: whole rows, by id.
     """
 
     p: Floats
@@ -38,17 +50,32 @@ class Chunk:
     has_draft: NDArray[np.bool_]
     position: Ints
     where: Sequence[str]
+    ids: Ints | None = None
+    past: Past | None = None
+
+    @property
+    def short(self) -> NDArray[np.bool_]:
+        """Whether each row [n] is shortened."""
+        if self.ids is None:
+            return np.zeros(len(self), dtype=bool)
+        return self.ids[np.arange(len(self)), self.size - 1] < 0
+
+    @property
+    def token(self) -> Ints:
+        """The emitted ids [n]; -1 where the row does not list it."""
+        return self.cell if self.ids is None else self.ids[np.arange(len(self)), self.cell]
 
     def __len__(self) -> int:
         return len(self.cell)
 
 
 class Chunker:
-    """Puts records into chunks of bounded size, working out positions from `cycle` where they are not given."""
+    """Puts records into chunks of bounded size, each with what was known before its token."""
 
     def __init__(self, top: int) -> None:
         self.top = top
-        self._cycles: dict[str | None, tuple[int, int]] = {}
+        self._texts = Texts()
+        self._guesses = Guesses()
 
     def chunks(self, records: Iterator[Record]) -> Iterator[Chunk]:
         """The records in order, at most CHUNK at a time."""
@@ -66,37 +93,39 @@ class Chunker:
 
     def _chunk(self, records: list[Record]) -> Chunk:
         laws = [record.target.cells() for record in records]
-        shape = (len(records), max(len(law) for law in laws))
+        count, shape = len(records), (len(records), max(len(law) for law in laws))
         p, q = np.zeros(shape), np.zeros(shape)
-        best = np.full((len(records), self.top), -1, dtype=np.int64)
+        ids = np.full(shape, -1) if any(record.target.ids is not None for record in records) else None
+        best = np.full((count, self.top), -1)
+        guesses, recent = np.full((count, len(Guesses.NAMES)), -1), np.zeros(shape, dtype=bool)
+        text, place, position = np.zeros((3, count), dtype=np.int64)
         for i, (record, law) in enumerate(zip(records, laws, strict=True)):
             p[i, : len(law)] = law
+            known = len(record.target.probs)
+            if ids is not None:
+                ids[i, :known] = np.arange(known) if record.target.ids is None else record.target.ids
             if record.draft is not None:
                 q[i, : len(law)] = draft_cells(record.draft, record.target)
-                own = [record.target.cell(int(token)) for token in record.draft.best(self.top)]
-                own = [cell if cell < len(record.target.probs) else -1 for cell in own]
+                own = record.target.places(record.draft.best(self.top))
                 best[i, : len(own)] = own
+            now = self._texts.of(record)
+            guesses[i] = record.target.places(self._guesses.of(now))
+            seen = record.target.places(set(now.tail))
+            recent[i, seen[seen >= 0]] = True
+            text[i], place[i], position[i] = now.number, now.place, now.position
+            self._guesses.add(now, record.token)
         return Chunk(
             p=p,
             q=q,
-            cell=np.array([record.target.cell(record.token) for record in records], dtype=np.int64),
-            size=np.array([len(law) for law in laws], dtype=np.int64),
+            cell=np.array([record.target.cell(record.token) for record in records]),
+            size=np.array([len(law) for law in laws]),
             best=best,
             has_draft=np.array([record.draft is not None for record in records]),
-            position=np.array([self._position(record) for record in records], dtype=np.int64),
+            position=position,
             where=[record.where for record in records],
+            ids=ids,
+            past=Past(guesses, recent, text, place),
         )
-
-    def _position(self, record: Record) -> int:
-        if record.position is not None or record.cycle is None:
-            return -1 if record.position is None else record.position
-        cycle, position = self._cycles.pop(record.request, (-1, -1))
-        position = position + 1 if cycle == record.cycle else 0
-        if len(self._cycles) >= OPEN_REQUESTS:
-            # The request that was silent longest is forgotten; should it go on, its positions count from 0 again.
-            del self._cycles[next(iter(self._cycles))]
-        self._cycles[record.request] = (record.cycle, position)
-        return position
 
 
 def draft_cells(draft: Row, target: Row) -> Floats:

@@ -13,7 +13,7 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -67,6 +67,14 @@ class Row:
             return token if token < len(self.probs) else -1
         found = np.flatnonzero(self.ids == token)
         return int(found[0]) if len(found) else len(self.probs)
+
+    def places(self, tokens: Iterable[int]) -> Ints:
+        """The cells of tokens that the row lists; -1 for the others."""
+        asked = np.array(list(tokens), dtype=np.int64)
+        if self.ids is None:
+            return np.where(asked < len(self.probs), asked, -1)
+        same = asked[:, None] == self.ids
+        return np.where(same.any(axis=1), same.argmax(axis=1), -1)
 
     def best(self, count: int) -> Ints:
         """The `count` most probable listed tokens, equal ones by place."""

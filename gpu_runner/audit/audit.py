@@ -22,9 +22,10 @@ from gpu_runner.measure.bench import Setting, engine_of
 from gpu_runner.measure.prompts import Question
 from gpu_runner.model.chat import Message, end_ids, prompt_ids, text_of
 from montecarlo.audit_power import Growth
-from montecarlo.auditing import FUNCTIONS, TOP, Audit, Report
+from montecarlo.auditing import TOP, Audit, Report
 from montecarlo.betting import BETS
 from montecarlo.chunks import Chunker
+from montecarlo.functions import FUNCTIONS, SHARES
 from montecarlo.recording import Record
 from rheo_core import InvalidInput
 
@@ -133,10 +134,11 @@ def tokens_for(report: Report, miss: float = 0.01) -> float:
     Each bet b on a function of mean excess d and deviation s gains about b d - b^2 (s^2 + d^2) / 2 a token. d is an
     estimate from the run itself; functions of unbounded excess are left out, as that approximation is not theirs.
     """
-    unbounded = {function.name for function in FUNCTIONS if function.one_sided}
-    biases = [each for each in report.biases if each.name not in unbounded]
+    shares = {function.name: share for function, share in zip(FUNCTIONS, SHARES, strict=True) if not function.one_sided}
+    biases = [each for each in report.biases if each.name in shares]
     mean = np.array([each.excess for each in biases]).reshape(-1, 1)
     spread = np.array([each.standard_error * math.sqrt(each.tokens) for each in biases]).reshape(-1, 1)
     gains = BETS * mean - BETS**2 * (spread**2 + mean**2) / 2
-    bar = -math.log(report.alarm) + math.log(2 * len(FUNCTIONS) * len(BETS))
-    return Growth(gains, np.abs(BETS) * spread, np.full(gains.shape, bar)).needed(miss)
+    share = np.array([shares[each.name] for each in biases]).reshape(-1, 1)
+    bar = -math.log(report.alarm) + np.log(2 * len(BETS) / share)
+    return Growth(gains, np.abs(BETS) * spread, np.broadcast_to(bar, gains.shape)).needed(miss)

@@ -120,6 +120,7 @@ def test_audit_writes_one_document(capsys, recorded):
         (["audit", "absent.jsonl", "--false-alarm", "2"], "false-alarm: got 2"),
         (["audit", "absent.jsonl", "--top", "0"], "top: got 0"),
         (["audit", "absent.jsonl", "--tolerance", "-1"], "tolerance: got -1"),
+        (["audit", "absent.jsonl", "--sum-tolerance", "1"], "sum-tolerance: got 1"),
         (["simulate", "no-such-method"], "method: got no-such-method"),
         (["simulate", "rheo", "--cycles", "0"], "cycles: got 0, expected an int of at least 1"),
         (["simulate", "rheo", "--lead", "11"], "lead: got 11, expected 0 to the width K = 10"),

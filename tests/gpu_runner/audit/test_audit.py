@@ -24,8 +24,9 @@ from gpu_runner.model.drafts.causal import CausalDraft
 from gpu_runner.model.drafts.eagle3 import EagleDraft
 from gpu_runner.model.tiny import tiny_head, tiny_model
 from montecarlo.audit_power import Growth, growth
-from montecarlo.auditing import FUNCTIONS, Audit, Bias, Report
+from montecarlo.auditing import Audit, Bias, Report
 from montecarlo.betting import BETS
+from montecarlo.functions import FUNCTIONS
 from rheo_core import InvalidInput, TreeShape
 
 PROMPT = [1, 2, 0]

@@ -1,0 +1,88 @@
+"""What earlier tokens say about the next one: nothing, if the engine is lossless, beyond what its row says.
+
+Each of these guesses is made before its token is looked at, so a bet on it is fair whatever the texts are. Tables have
+a fixed size; where two entries fall together a guess is worse, never unfair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from montecarlo.recording import Record
+
+TABLE = 2**16
+OPEN_TEXTS = 16_384
+RECENT = 32
+GRAMS = (2, 5)
+
+
+@dataclass
+class Text:
+    """A text as far as it was read: its number, its last tokens, and where its cycle stands."""
+
+    number: int
+    tail: tuple[int, ...] = ()
+    place: int = 0
+    beginning: int = 0
+    cycle: int | None = None
+    position: int = -1
+    ended: bool = False
+
+
+class Texts:
+    """The texts of a run, by file, request and seed; after its end, or when its cycles restart, a text begins anew."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[str, str | None, int | None], Text] = {}
+        self._count = 0
+
+    def of(self, record: Record) -> Text:
+        """The text that a record goes on with; its cycle and position are those of this record."""
+        key = (record.source, record.request, record.seed)
+        text = self._open.pop(key, None)
+        if text is None or text.ended or (record.cycle is not None and record.cycle < (text.cycle or 0)):
+            text = Text(self._count)
+            self._count += 1
+        if len(self._open) >= OPEN_TEXTS:
+            # The text that was silent longest is forgotten; should it go on, it counts as a new one.
+            del self._open[next(iter(self._open))]
+        self._open[key] = text
+        if record.position is not None:
+            text.position = record.position
+        elif record.cycle is not None:
+            text.position = text.position + 1 if record.cycle == text.cycle else 0
+        else:
+            text.position = -1
+        text.cycle = record.cycle
+        text.ended = record.stop is not None
+        return text
+
+
+class Guesses:
+    """The tokens that earlier ones suggest, of this text and of those before it."""
+
+    NAMES = ("same as the last token", *(f"repeat of {n} tokens" for n in GRAMS), "same text", "same place")
+
+    def __init__(self) -> None:
+        self._next = np.full((len(GRAMS) + 2, TABLE), -1, dtype=np.int64)
+
+    def of(self, text: Text) -> list[int]:
+        """A token for each of NAMES; -1: none."""
+        last = text.tail[-1] if text.tail else -1
+        return [last, *(int(table[slot]) for table, slot in zip(self._next, self._slots(text), strict=True))]
+
+    def add(self, text: Text, token: int) -> None:
+        """Go on by one token."""
+        for table, slot in zip(self._next, self._slots(text), strict=True):
+            table[slot] = token
+        text.tail = (*text.tail[1 - RECENT :], token)
+        text.beginning = hash((text.beginning, token))
+        text.place += 1
+
+    @staticmethod
+    def _slots(text: Text) -> list[int]:
+        keys: list[Any] = [text.tail[-n:] if len(text.tail) >= n else (text.number, -1) for n in GRAMS]
+        return [hash(key) % TABLE for key in (*keys, (text.beginning, text.place), text.place)]
