@@ -33,7 +33,7 @@ PLAIN = (*NUMBERS, str, bytes, bool, types.NoneType, types.EllipsisType)
 DESCRIPTIVE = {  # entries of a module or a class that Python makes, or that only describe
     *("__annotations__", "__builtins__", "__cached__", "__dict__", "__doc__", "__file__", "__firstlineno__"),
     *("__loader__", "__module__", "__package__", "__path__", "__spec__", "__static_attributes__", "__weakref__"),
-    *("__annotate__", "__annotate_func__", "__annotations_cache__", "_abc_impl"),
+    *("__annotate__", "__annotate_func__", "__annotations_cache__", "_abc_impl", "__slotnames__"),
 }
 
 

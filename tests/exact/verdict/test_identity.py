@@ -1,7 +1,9 @@
 """A part is known by what it is, and never by its name: only then may a proof for every target speak of it."""
 
+import copy
 import functools
 import json
+import pickle
 import types
 from dataclasses import dataclass
 from fractions import Fraction as F
@@ -227,6 +229,12 @@ def test_altered_reference_code_is_named_and_nothing_is_proved(monkeypatch, what
     assert found.parts["verify"] is None
     assert "is not what its file defines" in found.every_target_reason or found.every_target is False
     monkeypatch.undo()
+    assert altered_reference() == ""
+
+
+def test_what_pickling_and_copying_leave_in_a_class_is_no_change():
+    for each in (SHAPE, proxies.RHEO, rule("rheo")):
+        pickle.loads(pickle.dumps(copy.deepcopy(each)))
     assert altered_reference() == ""
 
 
