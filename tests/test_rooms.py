@@ -20,7 +20,7 @@ LOOSE = {"__init__", "__main__", "check", "pytest_plugin"}  # modules of exact t
 ROOMS = {
     "rheo_core": (1900, ""),
     "exact.enumeration": (1250, "rheo_core"),
-    "exact.runtime": (1750, "rheo_core .enumeration"),
+    "exact.runtime": (1900, "rheo_core .enumeration"),
     "exact.methods": (1800, "rheo_core .enumeration .runtime"),
     "exact.interception": (3900, "rheo_core .enumeration .runtime"),
     "exact.proofs": (3300, "rheo_core .enumeration .runtime"),
@@ -30,7 +30,7 @@ ROOMS = {
     "exact.faults": (1300, "rheo_core .enumeration .methods .verdict"),
     "exact.report": (1550, "rheo_core .enumeration .runtime .methods .interception .verdict .acceptance"),
     "exact.cli": (
-        2600,
+        2750,
         "rheo_core .enumeration .runtime .methods .interception .proofs .verdict .acceptance .search .faults .report"
         " .check",
     ),

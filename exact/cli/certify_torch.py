@@ -19,11 +19,12 @@ from types import FrameType
 from typing import Any
 
 from exact.cli import options
+from exact.enumeration.exits import Stop
 from exact.enumeration.walk import EnumerationError, TooManyDraws, TooManyOutcomes, share
 from exact.interception.session import Coins, covered
 from exact.interception.torch_law import Interception
 from exact.interception.verdict import FunctionCertificate, certify_function, plain
-from exact.methods.load import load_name
+from exact.methods.load import load_name, own_ends
 from exact.report import function_page
 from exact.runtime import atomic_files
 from rheo_core import InvalidInput
@@ -59,7 +60,7 @@ class OutOfTime(EnumerationError):
         super().__init__(f"not done after {seconds:g} s{held}; --seconds gives it more, 0 lifts the limit")
 
 
-class _Alarm(BaseException):
+class _Alarm(Stop):
     """The end of the time; no `except Exception` of the code under test takes it for its own."""
 
 
@@ -114,7 +115,7 @@ def certify_file(
     bounds = bounds or Bounds()
     document: dict[str, Any] = {"command": "certify", "torch": spec}
     try:
-        with timed(bounds.seconds):
+        with own_ends(spec, "a function that runs on every branch"), timed(bounds.seconds):
             if right is None:
                 law = Interception(kind, bounds.limit).law(function)
                 rows = [[plain(key), str(mass), float(mass)] for key, mass in law.items()]
@@ -124,11 +125,6 @@ def certify_file(
             )
     except (TooManyOutcomes, TooManyDraws) as error:
         raise EnumerationError(f"{error}; --limit N allows N outcomes, 0 any number and runs of any length") from None
-    except (InvalidInput, EnumerationError):
-        raise
-    except Exception as error:
-        said = "; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", [])])
-        raise InvalidInput(spec, said, "a function that runs on every branch") from error
     return certificate, document | certificate.document()
 
 

@@ -6,7 +6,6 @@ what was tried, which is a bound and never a proof.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -18,6 +17,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from exact.cli import options
+from exact.runtime import streams
 from exact.runtime.atomic_files import save_text
 from exact.search import Bounds, Search, exhaust, search
 from exact.search.acceptance_gap import OPTIMUM, Gap, Gaps, widest_gaps
@@ -118,7 +118,8 @@ def command(
             )
         if not as_json:
             _report_gaps(gaps)
-        options.deliver(gaps_document(gaps), as_json, save)
+        seen = {word: gap is not None for word, gap in (("more", gaps.more), ("less", gaps.less))}
+        options.deliver(gaps_document(gaps), as_json, save, compared=seen)
         return NOT_FOUND if gaps.more is None and gaps.less is None else FOUND
     if against_lead is not None:
         raise InvalidInput("against-lead", against_lead, "--against METHOD beside it")
@@ -147,7 +148,7 @@ def command(
         _report(result)
     if found is not None and pytest is not None:
         save_text(pytest, found.to_pytest(), "pytest")
-    options.deliver(document(result), as_json, save)
+    options.deliver(document(result), as_json, save, compared={"counterexample": found is not None})
     return NOT_FOUND if found is None else FOUND
 
 
@@ -214,7 +215,7 @@ def _report(result: Search) -> None:
         say(line, highlight=False, soft_wrap=True, style="dim")
     if found is not None:
         say("\nAs a test:\n", highlight=False)
-        sys.stdout.write(found.to_pytest())
+        streams.own().write(found.to_pytest())
 
 
 def _case_lines(found: Counterexample) -> list[str]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-from exact.cli import certify, check, classes, compare, faults, hunt, options, prove, rates, table1
+from exact.cli import agreement, certify, check, classes, compare, faults, hunt, prove, rates, table1
 from exact.cli.application import application
 
 app = application(
@@ -16,7 +14,7 @@ app = application(
 
 def main() -> None:
     """Entry point of the command `rheo-exact`."""
-    sys.exit(options.run(app))
+    agreement.main(app, "exact.cli.main")
 
 
 if __name__ == "__main__":

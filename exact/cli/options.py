@@ -9,22 +9,26 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
 from io import UnsupportedOperation
 from pathlib import Path
-from typing import Annotated, Any
+from typing import IO, Annotated, Any
 
 import typer
+from rich._null_file import NULL_FILE
 from rich.console import Console
 from rich.progress import Progress, ProgressColumn
+from rich.segment import Segment
 
 from exact.cli import usage
+from exact.enumeration.exits import checked, told
 from exact.enumeration.rationals import long_numbers
 from exact.enumeration.walk import EnumerationError
 from exact.methods.rows_file import Rows, read_rows, shipped_rows
-from exact.runtime import atomic_files, executors
+from exact.runtime import atomic_files, executors, streams
 from exact.runtime.journal import subject
 from exact.runtime.pickling import WorkerError
 from exact.runtime.provenance import Provenance, of_command
@@ -33,22 +37,42 @@ from rheo_core.rows import Prefix
 
 LOSSLESS, LOSSY, BAD_INPUT, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 
+CLOSED = "output: got a closed stdout, expected one that can be written"
 PIPED_WIDTH = 120  # columns where output is not a terminal and COLUMNS is not set
 
 
 class _Console(Console):
-    """A console that goes quiet when nobody reads it any more: the verdict stays the exit code."""
+    """A console of the command's own output, which shows control characters in what it is given as escapes.
+
+    It goes quiet when nobody reads it any more: the verdict stays the exit code.
+    """
+
+    @property
+    def file(self) -> IO[str]:
+        """Where the command writes, whatever the code under test makes of `sys.stdout`."""
+        found: IO[str] = self._file or (streams.own_err() if self.stderr else streams.own()) or NULL_FILE
+        return found
+
+    @file.setter
+    def file(self, new: IO[str]) -> None:
+        self._file = new
+
+    def _render_buffer(self, buffer: Iterable[Segment]) -> str:
+        return super()._render_buffer(
+            each if each.control else each._replace(text="\n".join(map(streams.visible, each.text.split("\n"))))
+            for each in buffer
+        )
 
     def on_broken_pipe(self) -> None:
         """What is printed from here on goes nowhere."""
         self.quiet = True
-        _nowhere()
+        nowhere()
 
 
-def _nowhere() -> None:
+def nowhere() -> None:
     """Stdout to nowhere, with what is still buffered: Python would fail on it at exit."""
-    with suppress(UnsupportedOperation):  # a stream without a file takes all that comes
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(UnsupportedOperation, AttributeError, OSError, ValueError):  # without a file: it takes all that comes
+        os.dup2(os.open(os.devnull, os.O_WRONLY), streams.own().fileno())
 
 
 out = _Console(emoji=False)  # :memo: in what a user named is a name
@@ -206,11 +230,15 @@ def progress(show: bool, *columns: str | ProgressColumn) -> Progress:
     return Progress(*columns, console=err, transient=True, disable=not show or not err.is_terminal)
 
 
-def deliver(document: Mapping[str, Any], as_json: bool, save: Path | None) -> None:
-    """Print the document if asked to, and write it to a file in one step if asked to."""
+def deliver(document: Mapping[str, Any], as_json: bool, save: Path | None, compared: Any = None) -> None:
+    """Print the document if asked to, and write it to a file in one step if asked to.
+
+    `compared` is what must come out alike under every hash seed; None: the whole document.
+    """
     text = json.dumps(document, indent=2)
+    _compared.append(document if compared is None else compared)
     if as_json:
-        sys.stdout.write(text + "\n")
+        streams.own().write(text + "\n")
     if save is not None:
         atomic_files.save_text(save, text + "\n")
 
@@ -225,6 +253,7 @@ def need(extra: str, *modules: str) -> None:
 
 
 _line: list[str] = []  # the command line that is being run
+_compared: list[Any] = []  # what it has delivered
 
 
 def provenance() -> Provenance:
@@ -232,35 +261,73 @@ def provenance() -> Provenance:
     return of_command(_line)
 
 
+def compared() -> list[Any]:
+    """What the command has delivered, as it must come out alike under every hash seed."""
+    found: list[Any] = json.loads(json.dumps(_compared, sort_keys=True, default=repr))
+    return found
+
+
 def run(app: typer.Typer, arguments: list[str] | None = None) -> int:
-    """Run a command line: its exit code; bad input is one line on stderr and 2, Ctrl-C 130."""
-    command = typer.main.get_command(app)
-    _line[:] = [app.info.name or Path(sys.argv[0]).name, *(sys.argv[1:] if arguments is None else arguments)]
-    try:
-        with long_numbers():
-            code = command.main(args=_line[1:], prog_name=_line[0], standalone_mode=False)
-        sys.stdout.flush()
-    except usage.UsageError as error:
-        return _refuse(usage.line(error, _line[0], _line[1:]))
-    except (InvalidInput, EnumerationError, WorkerError) as error:
-        return _refuse(str(error))
-    except RecursionError:
-        return _refuse(
-            "input: got something too deep (a document's nesting, or a --depth of hundreds), expected what --help "
-            "describes"
-        )
-    except OSError as error:
-        _nowhere()
-        return _refuse(
-            f"{error.filename or 'output'}: got {error.strerror or error}, expected files and streams that can be used"
-        )
-    except (KeyboardInterrupt, typer.Abort):
-        code = INTERRUPTED  # some versions of Typer return it themselves
+    """Run a command line in this process: its exit code; bad input is one line on stderr and 2, Ctrl-C 130."""
+    if sys.stdout is None:
+        return refuse(CLOSED)
+    words = sys.argv[1:] if arguments is None else arguments
+    printed = streams.Printed()
+    with streams.kept_apart(printed):
+        code, message = outcome(app, [app.info.name or Path(sys.argv[0]).name, *words])
+    if message is not None:
+        return refuse(message)
     if code == INTERRUPTED:
+        return interrupted()
+    if note := printed.note():
+        sys.stderr.write(note + "\n")
+    return code
+
+
+def outcome(app: typer.Typer, line: list[str]) -> tuple[int, str | None]:
+    """The exit code of a command line, and the one line of its refusal; no exception comes out of it."""
+    _line[:] = line
+    _compared.clear()
+    try:
+        command = typer.main.get_command(app)
+        if hasattr(streams.own(), "reconfigure"):
+            streams.own().reconfigure(errors="backslashreplace")  # a name that its encoding does not have
+        with long_numbers():
+            code = command.main(args=line[1:], prog_name=line[0], standalone_mode=False)
+        streams.own().flush()
+    except usage.UsageError as error:
+        return BAD_INPUT, usage.line(error, line[0], line[1:])
+    except (InvalidInput, EnumerationError, WorkerError) as error:
+        return BAD_INPUT, str(error)
+    except RecursionError:
+        too_deep = "something too deep (a document's nesting, or a --depth of hundreds)"
+        return BAD_INPUT, f"input: got {too_deep}, expected what --help describes"
+    except OSError as error:
+        nowhere()
+        reason = error.strerror or error
+        return BAD_INPUT, f"{error.filename or 'output'}: got {reason}, expected files and streams that can be used"
+    except typer.Abort:
+        return INTERRUPTED, None  # some versions of Typer return it themselves
+    except BaseException as error:
+        if "RHEO_TRACEBACK" in os.environ:
+            traceback.print_exception(error)
+        if isinstance(checked("command", error), KeyboardInterrupt):
+            return INTERRUPTED, None
+        expected = "no such error: report it, with what RHEO_TRACEBACK=1 prints"
+        return BAD_INPUT, f"{line[0]}: got {told(error)}, expected {expected}"
+    return (code if isinstance(code, int) else 0), None
+
+
+def interrupted() -> int:
+    """The exit code after a Ctrl-C, and its line."""
+    if sys.stderr is not None:
         sys.stderr.write("interrupted\n")
-    return code if isinstance(code, int) else 0
+    return INTERRUPTED
 
 
-def _refuse(message: str) -> int:
-    sys.stderr.write(" ".join(f"error: {message}".split()) + "\n")
+def refuse(message: str) -> int:
+    """Say in one line on stderr why there is no result; the exit code."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            sys.stderr.write(streams.visible(" ".join(f"error: {message}".split())) + "\n")
     return BAD_INPUT

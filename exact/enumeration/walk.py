@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from exact.enumeration.exits import EnumerationError as EnumerationError
+from exact.enumeration.exits import checked, contained
 from exact.enumeration.rationals import ONE, ZERO, exact, fraction
 from rheo_core.chooser import Chooser, check_probability, check_weights
 
@@ -43,10 +45,6 @@ def shown(weight: Any) -> str:
         bits = exactly.numerator.bit_length() - exactly.denominator.bit_length()
         return f"about 10^{math.floor(bits * math.log10(2))}"
     return str(exactly)
-
-
-class EnumerationError(Exception):
-    """A program whose outcomes cannot be enumerated."""
 
 
 class NotReproducible(EnumerationError):
@@ -136,8 +134,10 @@ class Walk:
             self._depth = 0
             try:
                 result = run()
-            except Exception as error:
+            except BaseException as error:
                 error.add_note(f"in the branch {self.describe()}, of weight {shown(self.weight)}")
+                if (found := checked("a run", error)) is not error:
+                    raise found from error
                 raise
             if self._depth < len(self.path):
                 raise NotReproducible(f"the run ended after {self._depth} calls; {len(self.path)} were expected")
@@ -163,7 +163,8 @@ class Walk:
         self.asking_again, self.most = True, len(steps)
         self._weights, self._depth = [ONE] * (len(steps) + 1), 0
         try:
-            result = run()
+            with contained("a run"):
+                result = run()
         except TooManyDraws:
             raise NotReproducible(f"a run of {len(steps)} calls made more when asked again: {_STATE}") from None
         if self._depth < len(steps):

@@ -16,9 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from exact.enumeration.walk import EnumerationError
+from exact.enumeration.exits import Ended, EnumerationError, contained, told
 from exact.methods import methods
 from exact.runtime.pickling import PLUGIN, travels_by_name
+from exact.runtime.streams import seclude
 from rheo_core import InvalidInput, Method, TreeMethod
 
 VERIFY_ARGUMENTS = 7
@@ -75,10 +76,9 @@ def load_name(path: str, name: str, what: str = "method") -> Any:
         raise InvalidInput(what, path, "a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
-    try:
+    seclude()
+    with own_ends(path, "a file that runs without an error"):
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise InvalidInput(path, f"{type(error).__name__}: {error}", "a file that runs without an error") from error
     if not hasattr(module, name):
         public = [each for each in vars(module) if not each.startswith("_")]
         listed = ", ".join(public) or "nothing"
@@ -88,16 +88,27 @@ def load_name(path: str, name: str, what: str = "method") -> Any:
 
 @contextmanager
 def own_errors(method: Method) -> Iterator[None]:
-    """Turn an exception raised inside a user's own rule into `InvalidInput` that names rule, error and branch."""
-    try:
+    """Turn an exception raised inside a user's own rule into `InvalidInput` that names rule, error, line and branch."""
+    if not is_own(method):
+        with contained(method.name):
+            yield
+        return
+    with own_ends(method.name, "a rule that runs on every branch"):
         yield
+
+
+@contextmanager
+def own_ends(name: str, expected: str) -> Iterator[None]:
+    """Turn whatever the user's code raises into `InvalidInput`, the ends of a program among it."""
+    try:
+        with contained(name):
+            yield
+    except Ended as error:
+        raise Ended(name, error.value, expected) from error
     except (InvalidInput, EnumerationError):
         raise
-    except (Exception, SystemExit) as error:
-        if not is_own(method):
-            raise
-        said = "; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", [])])
-        raise InvalidInput(method.name, said, "a rule that runs on every branch") from error
+    except Exception as error:
+        raise InvalidInput(name, told(error), expected) from error
 
 
 def is_own(method: Method) -> bool:

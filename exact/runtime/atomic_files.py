@@ -7,6 +7,8 @@ then put in its place in one step, so a reader never sees half of it.
 from __future__ import annotations
 
 import os
+from base64 import b64decode, b64encode
+from collections.abc import Iterable
 from pathlib import Path
 
 from rheo_core import InvalidInput
@@ -15,6 +17,11 @@ FIGURES = (".png", ".svg", ".pdf")
 """Endings of the files that figures are drawn to."""
 PAGES = (".html", ".htm")
 """Endings of the files that pages are written to."""
+
+WAITING: list[tuple[str, str, str]] | None = None
+"""In a process whose verdict is still to be compared: (path, base64 of the data, option) of what is to be written."""
+SUFFIX = ""
+"""What is added to the names of journals, so that two processes that do the same each have one."""
 
 
 def check_writable(path: Path, name: str = "save") -> None:
@@ -37,11 +44,25 @@ def check_figure(path: Path, name: str = "plot") -> None:
 
 def save_text(path: Path, text: str, name: str = "save") -> None:
     """Write text (UTF-8) whole or not at all."""
-    save_bytes(path, text.encode(), name)
+    save_bytes(path, text.encode(errors="backslashreplace"), name)
+
+
+def save_waiting(files: Iterable[tuple[str, str, str]]) -> None:
+    """Write what waited in another process."""
+    for path, data, name in files:
+        save_bytes(Path(path), b64decode(data), name)
 
 
 def save_bytes(path: Path, data: bytes, name: str = "save") -> None:
     """Write bytes whole or not at all; straight to a device or a pipe, which nothing can be put in the place of."""
+    if WAITING is not None:
+        WAITING.append((str(path), b64encode(data).decode("ascii"), name))
+        return
+    write_now(path, data, name)
+
+
+def write_now(path: Path, data: bytes, name: str = "save") -> None:
+    """The same, whether a verdict is still to be compared or not."""
     part = None
     try:
         part = _part(path, name)

@@ -22,12 +22,14 @@ from concurrent.futures import (
     wait,
 )
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import islice
 from multiprocessing import get_context, parent_process
 from typing import Generic, TypeVar
 
+from exact.enumeration.exits import checked
+from exact.runtime import own_code
 from exact.runtime.pickling import Shared, pack, portable
 from rheo_core import InvalidInput
 from rheo_core.errors import check_count
@@ -60,7 +62,8 @@ def processes(workers: int) -> Iterator[Executor | None]:
 
 
 def _end_with_parent() -> None:
-    """End this worker when the process that started it ends, be it killed: nobody else would."""
+    """End this worker when the process that started it ends, be it killed: nobody else would. Note what it reads."""
+    own_code.note_opened(True)
     parent = parent_process()
 
     def watch() -> None:
@@ -111,7 +114,7 @@ def in_order(
     `EnumerationError`, or else `WorkerError`), and `InvalidInput` when a worker dies.
     """
     if executor is None:
-        yield from map(function, jobs)
+        yield from (function(job) for job in jobs)  # unlike map, not ended by a StopIteration
         return
     batches = _Batches(function, enumerate(jobs), executor, window)
     try:
@@ -132,7 +135,7 @@ def as_done(
     The rest is as with `in_order`.
     """
     if executor is None:
-        yield from enumerate(map(function, jobs))
+        yield from enumerate(function(job) for job in jobs)
         return
     batches = _Batches(function, enumerate(jobs), executor, None)
     failed: list[Exception] = []
@@ -159,6 +162,7 @@ class _Done(Generic[Result]):
     results: list[tuple[int, Result]]
     seconds: float
     error: Exception | None
+    files: dict[str, str] = field(default_factory=dict)
 
 
 class _Batches(Generic[Job, Result]):
@@ -191,6 +195,7 @@ class _Batches(Generic[Job, Result]):
         size = self.waiting.pop(future)
         with _alive():
             done = future.result()
+        own_code.seen_elsewhere(done.files)
         if size == self.size and not BATCH_SECONDS <= done.seconds <= 4 * BATCH_SECONDS:
             wanted = int(size * BATCH_SECONDS / max(done.seconds, 1e-9))
             self.size = max(1, min(wanted, GROWTH * size))
@@ -221,6 +226,10 @@ def _run(function: Callable[[Job], Result], jobs: list[tuple[int, Job]]) -> _Don
     try:
         for number, job in jobs:
             results.append((number, function(job)))
-    except Exception as raised:
-        error = portable(raised) if isinstance(function, Shared) else raised
-    return _Done(results, time.perf_counter() - start, error)
+    except BaseException as raised:
+        found = checked("a job", raised)
+        if not isinstance(found, Exception):
+            raise
+        error = portable(found) if isinstance(function, Shared) else found
+    files = own_code.own_files() if isinstance(function, Shared) else {}
+    return _Done(results, time.perf_counter() - start, error, files)

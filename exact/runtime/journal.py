@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
@@ -19,15 +20,16 @@ from typing import Any, TypeVar
 import numpy as np
 
 from exact.enumeration.rationals import long_numbers
-from exact.runtime.atomic_files import save_text
+from exact.runtime import atomic_files
 from exact.runtime.executors import as_done
+from exact.runtime.own_code import digest_of, own_files, project_digest
 from exact.runtime.provenance import versions
 from rheo_core import InvalidInput
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
-FORMAT = 2
+FORMAT = 3
 
 
 class Journal:
@@ -38,7 +40,10 @@ class Journal:
     """
 
     def __init__(self, path: Path | None = None, subject: str = "", kinds: Sequence[type] = ()) -> None:
+        if path is not None and atomic_files.SUFFIX:
+            path = path.with_name(path.name + atomic_files.SUFFIX)
         self.path = path
+        self.files: dict[str, str] = {}
         self.known: dict[Any, Any] = {}
         self._kinds = {kind.__name__: kind for kind in kinds}
         self._head = {"journal": FORMAT, "subject": subject}
@@ -54,8 +59,12 @@ class Journal:
             begun = "".join(lines)
             if records[:1] != [self._head] and (whole or not json.dumps(self._head).startswith(begun)):
                 raise InvalidInput("resume", str(path), "the journal of this very sweep as it is now, or a new file")
-            read = [(_read(record["job"], self._kinds), _read(record["result"], self._kinds)) for record in records[1:]]
-            self.known = dict(read)
+            for record in records[1:]:
+                if "files" in record:
+                    self.files |= record["files"]
+                else:
+                    self.known[_read(record["job"], self._kinds)] = _read(record["result"], self._kinds)
+            self._check_files()
         except OSError as error:
             raise InvalidInput("resume", str(path), f"a file that can be read ({error.strerror})") from None
         except InvalidInput:
@@ -64,6 +73,18 @@ class Journal:
             raise InvalidInput("resume", str(path), "a journal that this command wrote, or a new file") from None
         if len(whole) < max(1, len(lines)):
             self._save()
+
+    def _check_files(self) -> None:
+        """Raise where the user's code or data is not what the results are of."""
+        changed = [path for path, digest in self.files.items() if digest_of(path) != digest]
+        if self.known:
+            changed += [path for path in self._own() if path not in self.files]
+        if changed:
+            expected = f"a journal of the code and data as they are now ({changed[0]} has changed since), or a new file"
+            raise InvalidInput("resume", str(self.path), expected)
+
+    def _own(self) -> dict[str, str]:
+        return {path: digest for path, digest in own_files().items() if path != os.path.abspath(self.path or "")}
 
     def note(self, key: Hashable, result: Any) -> None:
         """Write a finished job; what was noted for it before is replaced."""
@@ -75,15 +96,20 @@ class Journal:
             self._save()
             return
         try:
+            fresh = {path: digest for path, digest in self._own().items() if path not in self.files}
+            self.files |= fresh
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(self._line(key, result))
+                file.write((json.dumps({"files": fresh}) + "\n" if fresh else "") + self._line(key, result))
         except OSError as error:
             raise InvalidInput("resume", str(self.path), f"a file that can be written ({error.strerror})") from None
 
     def _save(self) -> None:
         assert self.path is not None
         lines = [self._line(key, result) for key, result in self.known.items()]
-        save_text(self.path, "".join([json.dumps(self._head) + "\n", *lines]), "resume")
+        if self.files:
+            lines.insert(0, json.dumps({"files": self.files}) + "\n")
+        text = "".join([json.dumps(self._head) + "\n", *lines])
+        atomic_files.write_now(self.path, text.encode(), "resume")
 
     @long_numbers()
     def _line(self, key: Hashable, result: Any) -> str:
@@ -91,8 +117,8 @@ class Journal:
 
 
 def subject(*things: Any) -> str:
-    """A digest of what is swept, from the repr of things that have one of their own, and of this package's version."""
-    return hashlib.sha256(repr((versions()["rheo-lossless"], things)).encode()).hexdigest()
+    """A digest of what is swept, from the repr of things that have one, of this project and of versions."""
+    return hashlib.sha256(repr((project_digest(), versions(), things)).encode(errors="backslashreplace")).hexdigest()
 
 
 def resumed(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-from exact.cli import options
+from exact.cli import agreement
 from exact.cli.application import application
 from gpu_runner.cli import assisted, audit, bench, certify, data, reproduce, rows, train, tree
 
@@ -17,4 +15,4 @@ app = application(
 
 def main() -> None:
     """Entry point of the command `gpu_runner`."""
-    sys.exit(options.run(app))
+    agreement.main(app, "gpu_runner.cli.main", alone=True)

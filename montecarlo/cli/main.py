@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-from exact.cli import options
+from exact.cli import agreement
 from exact.cli.application import application
 from montecarlo.cli import audit, power, simulate
 
@@ -17,4 +15,4 @@ app = application(
 
 def main() -> None:
     """Entry point of the command `rheo-montecarlo`."""
-    sys.exit(options.run(app))
+    agreement.main(app, "montecarlo.cli.main")

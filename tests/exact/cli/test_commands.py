@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -357,7 +358,7 @@ def test_a_bad_rule_is_one_line_and_exit_2(rows, own, capsys, name, said):
 
 def test_an_interruption_ends_with_130(monkeypatch, capsys):
     def interrupted(*arguments, **options_):
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr("exact.verdict.certify.cycle_law", interrupted)
     assert run("certify", "rheo", "--width", "2", "--depth", "1", "--budget", "1") == 130
