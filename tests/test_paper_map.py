@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.mutation.paper_map import FAULTS, item_of, lines
+
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "PAPER_MAP.md").read_text(encoding="utf-8")
 NAMES = sorted(set(re.findall(r"`([^`]+)`", TEXT)) - {"module:name", "file::name"})
@@ -39,3 +41,25 @@ def test_a_dangling_name_would_be_seen():
 )
 def test_every_numbered_item_has_a_line(item):
     assert any(item in line for line in TEXT.splitlines() if line.startswith("|"))
+
+
+@pytest.mark.parametrize("item", lines())
+def test_every_line_has_a_planted_fault_for_each_of_its_tests(item):
+    """In the code that the line names; `test_paper_map_faults.py` runs them."""
+    faults = [fault for fault in FAULTS if item_of(fault.line) == item]
+    modules, tests = lines()[item]
+    assert {test for fault in faults for test in fault.tests} == set(tests)
+    assert tests
+    for fault in faults:
+        assert any(f"{fault.module}.".startswith(f"{module}.") for module in modules), fault.key
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.key)
+def test_every_planted_fault_has_its_place_in_the_code(fault):
+    source, faulty = fault.sources()
+    assert source != faulty
+    compile(faulty, fault.module, "exec")
+
+
+def test_keys_of_planted_faults_are_unique():
+    assert len({fault.key for fault in FAULTS}) == len(FAULTS)
