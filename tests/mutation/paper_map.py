@@ -141,7 +141,11 @@ FAULTS = (
         ("drawn_pairs",),
     ),
     Fault(
-        "Theorem 1", LEMMAS, "    holds = drafting.product and verifier\n", "    holds = verifier\n", ("wrong_proxy",)
+        "Theorem 1",
+        LEMMAS,
+        'EveryTarget(False, f"refuted with another',
+        'EveryTarget(None, f"refuted with another',
+        ("wrong_proxy",),
     ),
     Fault(
         "A necessary bound",
