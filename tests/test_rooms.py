@@ -23,7 +23,7 @@ ROOMS = {
     "exact.runtime": (1900, "rheo_core .enumeration"),
     "exact.methods": (1800, "rheo_core .enumeration .runtime"),
     "exact.interception": (3900, "rheo_core .enumeration .runtime"),
-    "exact.proofs": (3300, "rheo_core .enumeration .runtime"),
+    "exact.proofs": (2780, "rheo_core .enumeration .runtime"),
     "exact.verdict": (2300, "rheo_core .enumeration .runtime .methods .interception"),
     "exact.acceptance": (400, "rheo_core .enumeration .runtime .methods .verdict"),
     "exact.search": (2200, "rheo_core .enumeration .runtime .methods .verdict"),

@@ -27,7 +27,9 @@ LARGEST = 14
 COLOURS = {"proved": "green", "refuted": "red", "unknown": "yellow"}
 
 MaxVocabulary = Annotated[int, typer.Option("--max-vocabulary", help="Largest V of the proofs cell by cell.")]
-Deep = Annotated[bool, typer.Option("--deep", help="Also the survival of the sampled slot below depth 1.")]
+Deep = Annotated[
+    bool, typer.Option("--deep", help="Survival of the sampled slot up to V = 8, not 6 (for every V: the Coq proofs).")
+]
 Latex = Annotated[bool, typer.Option("--latex", help="Print the statements as LaTeX.")]
 
 

@@ -15,8 +15,8 @@ from typing import Any
 from exact.proofs import enumerated
 from exact.proofs.claims import EQUATION_18, RHEO_OVER_RRSW, RRSW_CLAIMS
 from exact.proofs.compiled import holds
-from exact.proofs.every import prove_every
-from exact.proofs.proof import Control, Proof, Witness
+from exact.proofs.every_vocabulary import prove_every
+from exact.proofs.proof import Control, CounterModel, Proof
 from exact.proofs.symbolic import row_of
 from rheo_core.laws import tail_law
 from rheo_core.rates import rheo_rate, rrsw_rate
@@ -53,14 +53,14 @@ def smallest(size: int = 4, most: int = MAX_DENOMINATOR) -> tuple[dict[str, Any]
     return None, most
 
 
-def enumerated_witness(case: dict[str, Any]) -> Witness | None:
+def enumerated_witness(case: dict[str, Any]) -> CounterModel | None:
     """The pool with both rules' acceptance, every run of both enumerated; None if it is no failure."""
     tail = tail_law(row_of(case["q"]), range(case["m"])).tolist()
     rows = enumerated.rows(case["p"], tail, case["m"]).at("n", case["n"])
     rheo, rrsw = (rows.functions[name](case["n"]) for name in ("A", r"A^{\mathrm{RRSw}}"))
     if holds(RHEO_OVER_RRSW.statement, rows) or rheo >= rrsw:
         return None
-    return Witness(case, f"A_Rheo = {rheo} < A_RRSw = {rrsw}, every run of both enumerated")
+    return CounterModel(case, f"A_Rheo = {rheo} < A_RRSw = {rrsw}, every run of both enumerated")
 
 
 def prove_dominance() -> list[Proof]:
@@ -76,7 +76,7 @@ def refute_dominance() -> Proof:
     p, q = [Fraction(1), Fraction(0)], [Fraction(2, 3), Fraction(1, 3)]
     plain = {"V": 2, "m": 0, "n": 1, "p": p, "q": q}
     rows = enumerated.rows(p, q, 0).at("n", 1)
-    control = None if holds(RHEO_OVER_RRSW.control, rows) else Witness(plain, "the added term counts here")
+    control = None if holds(RHEO_OVER_RRSW.control, rows) else CounterModel(plain, "the added term counts here")
     return Proof(
         name=RHEO_OVER_RRSW.name,
         source=RHEO_OVER_RRSW.source,
@@ -87,7 +87,7 @@ def refute_dominance() -> Proof:
         verdict="refuted" if witness else "unknown",
         cases=sum(1 for size in range(1, denominator + 1) for _ in laws(4, size)),
         seconds=time.perf_counter() - started,
-        assumptions=Witness(plain, "a pool"),
+        assumptions=CounterModel(plain, "a pool"),
         control=Control(RHEO_OVER_RRSW.control_text(), "refuted" if control else "unknown", control),
         expected="refuted",
         witness=witness,

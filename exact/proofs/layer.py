@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exact.proofs.cells import Cell
 from exact.proofs.compiled import Rows
-from exact.proofs.rings import Engine, sign
+from exact.proofs.engines.cells import Cell
+from exact.proofs.engines.rings import Engine, sign
 from exact.proofs.symbolic import Symbolic, row_of
 from rheo_core import DraftRow, proxies
 from rheo_core.pool import Pool

@@ -18,9 +18,9 @@ from sympy.core.relational import Relational
 from exact.enumeration.walk import law as exact_law
 from exact.proofs.claims import LOOP_ACCEPTS, LOOP_EMITS, Claim
 from exact.proofs.compiled import Rows, holds
+from exact.proofs.engines.rings import Engine, generators
 from exact.proofs.layer import total
-from exact.proofs.proof import Control, Proof, Verdict, Witness
-from exact.proofs.rings import Engine, generators
+from exact.proofs.proof import Control, CounterModel, Proof, Verdict
 from exact.proofs.symbolic import Reduced, law, row_of
 from rheo_core.laws import Row
 from rheo_core.verification import sequential_rejection
@@ -97,7 +97,7 @@ def _prove(claim: Claim, cases: Sequence[tuple[Row, Sequence[int]]], domain: str
     )
 
 
-def _verdict(failed: bool, witness: Witness | None) -> Verdict:
+def _verdict(failed: bool, witness: CounterModel | None) -> Verdict:
     """A failure counts as a refutation once numbers bear it out."""
     return "refuted" if witness else "unknown" if failed else "proved"
 
@@ -107,11 +107,11 @@ def _values(row: Row) -> list[Fraction]:
     return [Fraction(weight, sum(weights)) for weight in weights]
 
 
-def _plain(row: Row, candidates: Sequence[int], what: str) -> Witness:
-    return Witness({"V": len(row), "candidates": list(candidates), "r": _values(row)}, what)
+def _plain(row: Row, candidates: Sequence[int], what: str) -> CounterModel:
+    return CounterModel({"V": len(row), "candidates": list(candidates), "r": _values(row)}, what)
 
 
-def _numbers(claim: Claim, statement: Relational, case: tuple[Row, Sequence[int]]) -> Witness | None:
+def _numbers(claim: Claim, statement: Relational, case: tuple[Row, Sequence[int]]) -> CounterModel | None:
     """A failure restated on numbers, if full enumeration agrees."""
     row, candidates = case
     rows = loop_rows(row_of(_values(row)), candidates, exact_law)

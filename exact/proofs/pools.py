@@ -2,8 +2,9 @@
 
 In a cell an equality is a polynomial that vanishes modulo the one relation between its coordinates, and an inequality a
 polynomial without negative coefficients once Z is written as the sum of the gaps above, or as that of those below.
-Cells are taken open: on a face (zeros, p = q~) the code does the same with zeros put in, which `every.check_faces` and
-the tests, where faces are cells of their own, establish by running it there. Only witnesses of refutations are sampled.
+Cells are taken open: on a face (zeros, p = q~) the code does the same with zeros put in, which
+`every_vocabulary.check_faces` and the tests, where faces are cells of their own, establish by running it there. Only
+counterexamples are sampled.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from sympy import Eq, Ge
 from sympy.core.relational import Relational
 
 from exact.proofs import enumerated
-from exact.proofs.cells import OPEN_PARTS, Cell, Part, cells
 from exact.proofs.claims import POOL_CLAIMS, Claim
 from exact.proofs.compiled import Order, Rows, Value, compiled, degree, holds
+from exact.proofs.engines.cells import OPEN_PARTS, Cell, Part, cells
+from exact.proofs.engines.rings import Engine, sign
 from exact.proofs.layer import Layer, layer, ordered
-from exact.proofs.proof import Control, Proof, Verdict, Witness
-from exact.proofs.rings import Engine, sign
+from exact.proofs.proof import Control, CounterModel, Proof, Verdict
 from exact.proofs.symbolic import Symbolic
 from exact.runtime.journal import Journal, resumed
 
@@ -89,8 +90,8 @@ class Outcome:
 
     cases: int = 0
     verdict: Verdict = "proved"
-    assumptions: Witness | None = None
-    witness: Witness | None = None
+    assumptions: CounterModel | None = None
+    witness: CounterModel | None = None
 
     def __add__(self, other: Outcome) -> Outcome:
         worst = max(self.verdict, other.verdict, key=("proved", "unknown", "refuted").index)
@@ -106,7 +107,7 @@ class Tally:
     claim: Claim
     statement: Relational
     cases: int = 0
-    held: Witness | None = None
+    held: CounterModel | None = None
     failed: Outcome = Outcome()
     equality: bool = field(init=False)
     less: Value = field(init=False)
@@ -219,9 +220,11 @@ def points(cell: Cell) -> Iterator[tuple[list[Fraction], list[Fraction]]]:
         yield cell.point(*([draw.randint(1, most) for _ in range(size)] for _ in range(2)))
 
 
-def witness(cell: Cell, letter: str, value: int, p: Sequence[Fraction], q: Sequence[Fraction], what: str) -> Witness:
+def witness(
+    cell: Cell, letter: str, value: int, p: Sequence[Fraction], q: Sequence[Fraction], what: str
+) -> CounterModel:
     """A point of a cell as a case that a person can follow."""
-    return Witness({"V": len(p), "m": cell.m, letter: value, "p": list(p), "q~": list(q)}, what)
+    return CounterModel({"V": len(p), "m": cell.m, letter: value, "p": list(p), "q~": list(q)}, what)
 
 
 def sweep(claims: Sequence[Claim], control: bool, where: Iterable[Cell], engine: Engine) -> list[Outcome]:

@@ -15,7 +15,7 @@ Verdict = Literal["proved", "refuted", "unknown"]
 
 
 @dataclass(frozen=True)
-class Witness:
+class CounterModel:
     """A case, as named exact values, and one line on what happens there."""
 
     case: Mapping[str, Any]
@@ -35,7 +35,7 @@ class Control:
 
     statement: str
     verdict: Verdict
-    witness: Witness | None
+    witness: CounterModel | None
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,10 @@ class Proof:
     verdict: Verdict
     cases: int
     seconds: float
-    assumptions: Witness | None
+    assumptions: CounterModel | None
     control: Control
     expected: Verdict = "proved"
-    witness: Witness | None = None
+    witness: CounterModel | None = None
 
     @property
     def as_expected(self) -> bool:

@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 
-from exact.proofs import dominance, every, loop, pools, survival, verifiers
+from exact.proofs import dominance, every_vocabulary, loop, pools, survival, verifiers
 from exact.proofs.claims import POOL_CLAIMS
-from exact.proofs.growth import prove_growth
-from exact.proofs.proof import Control, Proof, Witness
+from exact.proofs.proof import Control, CounterModel, Proof
 from exact.runtime.journal import Journal, resumed
 
-GROWTH_SECONDS = 240
-
-KINDS = (Proof, Witness, Control, pools.Outcome)
+KINDS = (Proof, CounterModel, Control, pools.Outcome)
 """What the journal holds."""
 
 EVERY_V = "every V: "
-BELOW = "survival below depth 1: "
 
 BEFORE = ("loop", *(EVERY_V + claim.name for claim in POOL_CLAIMS))
 AFTER = ("verifiers", "dominance", "Lemma 4", "survival at depth 1")
-DEEP = (*(BELOW + str(shape) for shape in survival.SHAPES), "growth")
+DEEP = ("verifiers", "dominance", "Lemma 4", "survival at depth 1, more tokens")
 
 STAGES: Mapping[str, Callable[[], list[Proof]]] = {
     "loop": loop.prove_loop,
@@ -29,7 +25,7 @@ STAGES: Mapping[str, Callable[[], list[Proof]]] = {
     "dominance": dominance.prove_dominance,
     "Lemma 4": lambda: [survival.prove_lemma_4()],
     "survival at depth 1": survival.depth_one,
-    "growth": lambda: [prove_growth(3, 2, 2, zeros=False, seconds=GROWTH_SECONDS)],
+    "survival at depth 1, more tokens": lambda: survival.depth_one(survival.DEEP_VOCABULARY),
 }
 """Proofs that are one job each; those by claim and by shape are named after them."""
 
@@ -41,13 +37,13 @@ def prove(
     tick: Callable[[], None] = lambda: None,
     journal: Journal | None = None,
 ) -> Iterator[Proof]:
-    """Each line of the report as it is done; `deep` adds the survival of the sampled slot below depth 1.
+    """Each line of the report as it is done; `deep` takes more tokens for the survival of the sampled slot.
 
     Jobs go to any `executor`; finished ones are noted in the `journal` and found there again.
     """
     yield from _stages(BEFORE, executor, journal)
     yield from pools.prove_pools(limit=limit, executor=executor, tick=tick, journal=journal)
-    yield from _stages((*AFTER, *DEEP) if deep else AFTER, executor, journal)
+    yield from _stages(DEEP if deep else AFTER, executor, journal)
 
 
 def _stages(names: tuple[str, ...], executor: Executor | None, journal: Journal | None) -> Iterator[Proof]:
@@ -58,7 +54,5 @@ def _stages(names: tuple[str, ...], executor: Executor | None, journal: Journal 
 def stage(name: str) -> list[Proof]:
     """The proofs of one job."""
     if name.startswith(EVERY_V):
-        return [every.prove_every(claim) for claim in POOL_CLAIMS if EVERY_V + claim.name == name]
-    if name.startswith(BELOW):
-        return [survival.prove_deeper(*shape) for shape in survival.SHAPES if BELOW + str(shape) == name]
+        return [every_vocabulary.prove_every(claim) for claim in POOL_CLAIMS if EVERY_V + claim.name == name]
     return STAGES[name]()

@@ -1,26 +1,24 @@
-"""Whether the sampled slot survives pruning must not depend on which token was sampled, for every draft law.
+"""Whether the sampled slot survives pruning must not depend on which token was sampled, for every draft distribution.
 
-At depth 1 that is rheo_core's own tree code, run on unknown laws once for each outcome of the comparisons that some law
-allows. Below, the rank of a slot is a formula (`ranking`) in which two sets of draws that differ at one parent are
-compared; there the proxy is any number in [q(x_{m+1}), 1] that ignores Y (Lemma 4). `growth` runs the tree code there.
+rheo_core's own tree code is run on one pool of unknown rows, once for each outcome of the comparisons that some row
+allows: proved for the paper's proxy, refuted with a row for wrong ones. Below depth 1, and for every V, K, D and R,
+survival is a theorem of `exact/rocq` (`topological_invariance`, `growth_is_pruning`).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import z3
 from numpy.typing import ArrayLike
 
-from exact.proofs import ranking
 from exact.proofs.claims import LEMMA_4
 from exact.proofs.forks import Forks, Form, Linear
-from exact.proofs.proof import Control, Proof, Verdict, Witness
+from exact.proofs.proof import Control, CounterModel, Proof, Verdict
 from exact.proofs.symbolic import row_of
 from rheo_core import TreeShape, proxies
 from rheo_core.drafting import expand
@@ -33,12 +31,8 @@ STATEMENT = "rank of the sampled slot given Y = y is the same for every y with q
 LATEX = r"\operatorname{rank}(Y \mid Y = y) = \operatorname{rank}(Y \mid Y = y') \text{ for all } y, y'"
 
 
-MAX_VOCABULARY = 8
-SHAPES = ((4, 3, 2), (3, 2, 3))
-"""(V, K, D)."""
-TIMEOUT_MS = 60_000
-LARGEST_POWER = 8
-"""Scores of a witness are powers of 1/2 up to this one."""
+MAX_VOCABULARY = 6
+DEEP_VOCABULARY = 8
 
 HALF_NEXT = proxies.ProxyRule("q(x_{m+1})/2", lambda score, order, m, sampled: score[order[m]] / 2, uses_token=False)
 """Below the bound of Lemma 4, for the controls."""
@@ -102,19 +96,6 @@ class Drawn:
         return self.record[at]
 
 
-class AnyProxy:
-    """A proxy that is known row by row; it ignores Y."""
-
-    uses_token = False
-
-    def __init__(self) -> None:
-        self.of: dict[int, Any] = {}
-
-    def __call__(self, score: Row, order: Row, m: int, sampled: int) -> Any:
-        """The proxy of the row with these scores."""
-        return self.of[id(score)]
-
-
 def ranks(size: int, width: int, m: int, proxy: Proxy, forks: Forks) -> Callable[[], dict[int, int]]:
     """A program: the rank of the sampled slot in one pool for each Y that q~ allows."""
     entries = [Linear(tuple(int(i == v + 1) for i in range(size + 1)), forks) for v in range(size)]
@@ -141,14 +122,14 @@ def falling_law(size: int) -> Forks:
     return Forks([f"q{v + 1}" for v in range(size)], [*falling, unit[-1], whole, tuple(-x for x in whole)])
 
 
-def dependence(size: int, width: int, m: int, proxy: Proxy) -> tuple[Witness | None, int]:
+def dependence(size: int, width: int, m: int, proxy: Proxy) -> tuple[CounterModel | None, int]:
     """A law for which the rank depends on Y in one pool, if there is one; and the number of runs."""
     forks = falling_law(size)
     for found in forks.runs(ranks(size, width, m, proxy, forks)):
         if len(set(found.values())) > 1:
             q = forks.point()
             where = ", ".join(f"Y = {y}: rank {rank + 1}" for y, rank in found.items())
-            return Witness({"V": size, "K": width, "m": m, "q": q}, where), forks.count
+            return CounterModel({"V": size, "K": width, "m": m, "q": q}, where), forks.count
     return None, forks.count
 
 
@@ -161,7 +142,7 @@ def prove_depth_one(name: str, proxy: Proxy, limit: int, expected: Verdict = "pr
         runs += count
         if witness is not None:
             break
-    return line(
+    return proof_record(
         f"survival of the sampled slot, depth 1: {name}",
         started,
         "refuted" if witness else "proved",
@@ -173,83 +154,7 @@ def prove_depth_one(name: str, proxy: Proxy, limit: int, expected: Verdict = "pr
     )
 
 
-def prove_deeper(size: int, width: int, depth: int) -> Proof:
-    """All V and K up to a shape below depth 1, every m < K, R and q, by `ranking`; "unknown" if z3 gives up."""
-    started = time.perf_counter()
-    verdict: Verdict = "proved"
-    count, held = 0, True
-    shapes = [(v, k, m) for v in range(2, size + 1) for k in range(1, width + 1) for m in range(min(k, v))]
-    for v, k, m in shapes:
-        for parent, one, two, extra in ranking.pairs(v, k, depth, m):
-            question = ranking.query(ranking.Rows(v, m), k, depth, parent, one, two, extra)
-            solver = z3.Solver()
-            solver.set("timeout", TIMEOUT_MS)
-            solver.add(*question.assumptions)
-            held = held and solver.check() == z3.sat
-            solver.add(question.apart)
-            answer = solver.check()
-            count += 1
-            if answer != z3.unsat:
-                verdict = "unknown"
-    control = unbounded(size, width, depth)
-    return line(
-        f"survival of the sampled slot, depth {depth}",
-        started,
-        verdict,
-        f"V <= {size}, K <= {width}, D = {depth}, m < K, every R; every q, every proxy in [q(x_{{m+1}}), 1]",
-        "the ranking as a formula (by hand, tested against expand), z3",
-        count,
-        "proved",
-        None,
-        control=Control("the same for any proxy in (0, 1]", "refuted" if control else "unknown", control),
-        assumed=held,
-    )
-
-
-def unbounded(size: int, width: int, depth: int) -> Witness | None:
-    """With the proxy's lower bound dropped: scores on which rheo_core's `expand` ranks the slot by its token."""
-    cases = [(m, *each) for m in range(width) for each in ranking.pairs(size, width, depth, m)]
-    for m, parent, one, two, extra in cases:
-        question = ranking.query(ranking.Rows(size, m, bounded=False), width, depth, parent, one, two, extra)
-        solver = z3.Solver()
-        solver.set("timeout", TIMEOUT_MS)
-        solver.add(*question.assumptions, question.apart)
-        solver.add(*(z3.And(log >= -LARGEST_POWER, z3.IsInt(log)) for log in question.worlds[0].rows.logs()))
-        if solver.check() != z3.sat:
-            continue
-        found = [ranking.concrete(world, solver.model()) for world in question.worlds]
-        at = [ranked(*each, width, depth, m, question.slot) for each in found]
-        if at[0] != at[1]:
-            rows = {str(list(prefix)): row for prefix, row in {**found[0][0], **found[1][0]}.items()}
-            where = f"its rank is {at[0]} or {at[1]} as Y there is {found[0][1][parent]} or {found[1][1][parent]}"
-            return Witness({"m": m, "scores and proxy by prefix": rows, "slot": list(question.slot)}, where)
-    return None
-
-
-def ranked(
-    rows: Mapping[tuple[int, ...], Sequence[Fraction]],
-    draws: Mapping[tuple[int, ...], int],
-    width: int,
-    depth: int,
-    m: int,
-    slot: tuple[int, ...],
-) -> int | None:
-    """The rank that rheo_core's `expand` gives a slot on scores (a row ends with its proxy); None if absent."""
-
-    def row(prefix: tuple[int, ...]) -> UnknownRow:
-        known = rows.get(prefix, rows[()])  # not known: below a token without mass, where every score is 0
-        score = row_of(list(known[:-1]))
-        proxy.of[id(score)] = known[-1]
-        return UnknownRow(score, lambda v: score[v] > 0)
-
-    proxy = AnyProxy()
-    drafter = Drafter(UnknownPair(row), width, m, proxy)  # type: ignore[arg-type]
-    shape = TreeShape(width, depth, 1)
-    tree = expand(drafter, (), shape, Drawn(lambda at, options: draws[at[2]]))  # type: ignore[index]
-    return next((node for node in range(len(tree)) if tree.path(node) == slot), None)
-
-
-def line(
+def proof_record(
     name: str,
     started: float,
     verdict: Verdict,
@@ -257,7 +162,7 @@ def line(
     method: str,
     runs: int,
     expected: Verdict,
-    witness: Witness | None,
+    witness: CounterModel | None,
     control: Control | None = None,
     assumed: bool = True,
     statement: str = STATEMENT,
@@ -267,7 +172,7 @@ def line(
     if control is None:
         found, _ = dependence(3, 3, 1, HALF_NEXT)
         control = Control("the same for proxy q(x_{m+1})/2", "refuted" if found else "unknown", found)
-    plain = Witness({"q": [Fraction(1, 2), Fraction(3, 10), Fraction(1, 5)]}, "a falling law")
+    plain = CounterModel({"q": [Fraction(1, 2), Fraction(3, 10), Fraction(1, 5)]}, "a falling law")
     return Proof(
         name=name,
         source="Lemma 7; section 4",
@@ -308,7 +213,7 @@ def prove_lemma_4() -> Proof:
     forks = falling_law(4)
     for above in forks.runs(lambda: lemma_4([Linear(form, forks) for form in unit], 2, True)):
         if not above:
-            refuted = Witness({"V": 4, "m": 2, "q": forks.point()}, "z is less than q(x_m)")
+            refuted = CounterModel({"V": 4, "m": 2, "q": forks.point()}, "z is less than q(x_m)")
             break
     return Proof(
         name=LEMMA_4.name,
@@ -320,20 +225,15 @@ def prove_lemma_4() -> Proof:
         verdict="proved" if held else "unknown",
         cases=count,
         seconds=time.perf_counter() - started,
-        assumptions=Witness({"V": 4, "q": falling_law(4).point()}, "a falling law"),
+        assumptions=CounterModel({"V": 4, "q": falling_law(4).point()}, "a falling law"),
         control=Control(LEMMA_4.control_text(), "refuted" if refuted else "unknown", refuted),
     )
 
 
-def depth_one() -> list[Proof]:
+def depth_one(limit: int = MAX_VOCABULARY) -> list[Proof]:
     """The paper's proxy proved, the two wrong ones refuted, in one pool."""
     return [
-        prove_depth_one("the paper's proxy", proxies.RHEO, MAX_VOCABULARY),
-        prove_depth_one("the ad-hoc proxy 1/4", proxies.ADHOC, MAX_VOCABULARY, "refuted"),
-        prove_depth_one("raw q(Y)", proxies.RAW, MAX_VOCABULARY, "refuted"),
+        prove_depth_one("the paper's proxy", proxies.RHEO, limit),
+        prove_depth_one("the ad-hoc proxy 1/4", proxies.ADHOC, limit, "refuted"),
+        prove_depth_one("raw q(Y)", proxies.RAW, limit, "refuted"),
     ]
-
-
-def deeper() -> list[Proof]:
-    """Shapes below depth 1; at the last the K-per-level rule binds."""
-    return [prove_deeper(*shape) for shape in SHAPES]

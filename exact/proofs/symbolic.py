@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exact.enumeration.walk import Walk
-from exact.proofs.rings import cancelled, sign
+from exact.proofs.engines.rings import cancelled, sign
 from rheo_core.chooser import Chooser
 from rheo_core.laws import Row
 
@@ -28,7 +28,7 @@ class Undecided(ArithmeticError):
 class Symbolic:
     """num / den, polynomials (or ints) in unknowns that are all positive; den is positive everywhere.
 
-    >>> from exact.proofs.rings import generators
+    >>> from exact.proofs.engines.rings import generators
     >>> a, e = (Symbolic(x) for x in generators(["a", "e"]))
     >>> min(1, a / (a + e)) == a / (a + e), a + e > a, (a + e) / (a + e) == 1
     (True, True, True)

@@ -15,10 +15,10 @@ from itertools import combinations
 from typing import Any
 
 from exact.enumeration.walk import law as exact_law
-from exact.proofs.cells import ALL_PARTS, Cell, cells
+from exact.proofs.engines.cells import ALL_PARTS, Cell, cells
+from exact.proofs.engines.rings import Engine
 from exact.proofs.layer import total
-from exact.proofs.proof import Control, Proof, Verdict, Witness
-from exact.proofs.rings import Engine
+from exact.proofs.proof import Control, CounterModel, Proof, Verdict
 from exact.proofs.symbolic import Reduced, Symbolic, law, row_of
 from rheo_core import TreeMethod, TreeShape, proxies, speculate
 from rheo_core.chooser import Chooser
@@ -191,7 +191,7 @@ def careless(
     return sequential_rejection(p, candidates, [i for i in range(len(candidates)) if i != sampled], chooser, at)
 
 
-def numeric_failure(rule: Verify, limit: int = MAX_VOCABULARY) -> Witness | None:
+def numeric_failure(rule: Verify, limit: int = MAX_VOCABULARY) -> CounterModel | None:
     """A failure of the condition on plain numbers, on the smallest vocabulary that has one."""
     for size in range(1, limit + 1):
         for m in range(size):
@@ -199,7 +199,7 @@ def numeric_failure(rule: Verify, limit: int = MAX_VOCABULARY) -> Witness | None
                 p, q = cell.point([1] * size, [1] * size)
                 why = failure(rule, row_of(p), row_of(q), m, exact_law, lambda one, other: bool(one == other))
                 if why is not None:
-                    return Witness({"V": size, "m": m, "p": p, "q~": q}, why)
+                    return CounterModel({"V": size, "m": m, "p": p, "q~": q}, why)
     return None
 
 
@@ -232,7 +232,7 @@ def refute_condition(name: str, rule: Verify, case: TreeCase, limit: int) -> Pro
     witness = None
     if failed is not None and tuple(got) != case.p:
         shown = {**case.shown, "p": list(case.p), "first token": got}
-        witness = Witness(shown, f"lossy on this tree; the condition fails at {failed}")
+        witness = CounterModel(shown, f"lossy on this tree; the condition fails at {failed}")
     verdict: Verdict = "refuted" if witness else "unknown"
     return _line(name, started, verdict, 1, "refuted", witness, "one tree, every run enumerated", "exact law")
 
@@ -243,7 +243,7 @@ def _line(
     verdict: Verdict,
     cases: int,
     expected: Verdict,
-    witness: Witness | None,
+    witness: CounterModel | None,
     domain: str,
     method: str,
 ) -> Proof:
@@ -259,7 +259,7 @@ def _line(
         verdict=verdict,
         cases=cases,
         seconds=time.perf_counter() - started,
-        assumptions=Witness({"V": 2, "m": 0, "p": p, "q~": q}, "two laws"),
+        assumptions=CounterModel({"V": 2, "m": 0, "p": p, "q~": q}, "two laws"),
         control=Control("the same for Algorithm 1 with p in place of r", "refuted" if control else "unknown", control),
         expected=expected,
         witness=witness,

@@ -301,7 +301,7 @@ FAULTS = (
         "exact.proofs.claims",
         "optimum = expression(top(p, n - 1), Min(p[n], top(q, n)),",
         "optimum = expression(top(p, n - 1), Min(p[n], q[n]),",
-        ("test_every",),
+        ("test_every_vocabulary",),
     ),
     Fault("C.1 z and q~", "rheo_core.laws", "    law = without(q, lead)\n", "    law = zeroed(q, lead)\n"),
     Fault(
@@ -340,7 +340,7 @@ FAULTS = (
         "exact.proofs.claims",
         "Mul(r[w], rejected(V)))\ntheorem3",
         "Mul(r[w], rejected(n)))\ntheorem3",
-        ("test_every",),
+        ("test_every_vocabulary",),
     ),
     Fault(
         "Lemma 7 (1)",
@@ -382,7 +382,13 @@ FAULTS = (
         "    reached = 1",
         ("closed_forms",),
     ),
-    Fault("D.2", "exact.proofs.claims", "thinned = Mul(after_leads, q[v])", "thinned = Mul(1, q[v])", ("test_every",)),
+    Fault(
+        "D.2",
+        "exact.proofs.claims",
+        "thinned = Mul(after_leads, q[v])",
+        "thinned = Mul(1, q[v])",
+        ("test_every_vocabulary",),
+    ),
     Fault(
         "Theorem 3 and Eq. (18) by",
         "montecarlo.checks",
@@ -397,5 +403,5 @@ FAULTS = (
         "return reached * _uncovered(pool, pool.p, pool.tail)",
         ("test_rates",),
     ),
-    Fault('"Rheo almost', "exact.proofs.dominance", "if gap > 0:", "if gap < 0:", ("test_every",)),
+    Fault('"Rheo almost', "exact.proofs.dominance", "if gap > 0:", "if gap < 0:", ("test_every_vocabulary",)),
 )

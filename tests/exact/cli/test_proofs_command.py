@@ -13,7 +13,7 @@ from exact.cli import prove as command
 from exact.cli.main import app
 from exact.proofs import pools, suite, survival
 from exact.proofs.claims import EQUATION_18, POOL_CLAIMS, RHEO_OVER_RRSW, RRSW_CLAIMS
-from exact.proofs.proof import Control, Proof, Witness
+from exact.proofs.proof import Control, CounterModel, Proof
 
 pytestmark = pytest.mark.exact
 
@@ -34,8 +34,8 @@ LINE = Proof(
     verdict="proved",
     cases=1,
     seconds=0.1,
-    assumptions=Witness({"p": [Fraction(1, 2), Fraction(1, 2)]}, "two laws"),
-    control=Control("a = b", "refuted", Witness({"V": 1}, "a is not b")),
+    assumptions=CounterModel({"p": [Fraction(1, 2), Fraction(1, 2)]}, "two laws"),
+    control=Control("a = b", "refuted", CounterModel({"V": 1}, "a is not b")),
 )
 
 
@@ -51,7 +51,8 @@ def lines(monkeypatch):
 
 def test_the_report_and_the_document(capsys, lines, tmp_path):
     lines(
-        LINE, replace(LINE, name="refuted", verdict="refuted", expected="refuted", witness=Witness({"V": 2}, "fails"))
+        LINE,
+        replace(LINE, name="refuted", verdict="refuted", expected="refuted", witness=CounterModel({"V": 2}, "fails")),
     )
     code, out, err = rheo_exact(capsys, "prove", "--workers", 1, "--save", tmp_path / "proofs.json", "--latex")
     assert (code, err) == (0, "")

@@ -7,10 +7,10 @@ import pytest
 
 from exact import law as exact_law
 from exact.proofs import enumerated, layer, loop, pools
-from exact.proofs.cells import ALL_PARTS, OPEN_PARTS, Cell, cells
 from exact.proofs.claims import LOSSLESS, POOL_CLAIMS, THEOREM_3, Claim, emitted, expression, p, q, w
 from exact.proofs.compiled import NotCompiled, compiled, degree, holds
-from exact.proofs.rings import generators, value
+from exact.proofs.engines.cells import ALL_PARTS, OPEN_PARTS, Cell, cells
+from exact.proofs.engines.rings import generators, value
 from exact.proofs.symbolic import Reduced, Symbolic, Undecided, law, row_of
 from rheo_core.verification import algorithm_1, sequential_rejection, vanilla
 

@@ -14,7 +14,7 @@ from functools import cache
 from itertools import product
 from typing import Any
 
-from exact.proofs.rings import Engine, generators
+from exact.proofs.engines.rings import Engine, generators
 
 Part = tuple[int, int]
 """(1 if min(p, q~) > 0 else 0, sign of p - q~) of one token."""

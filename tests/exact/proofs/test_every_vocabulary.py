@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sympy import Eq, Sum
 
-from exact.proofs import claims, dominance, enumerated, every
+from exact.proofs import claims, dominance, enumerated, every_vocabulary
 from exact.proofs.compiled import compiled, holds
 from exact.proofs.symbolic import row_of
 from rheo_core import rates
@@ -55,7 +55,7 @@ EVERY = [*claims.POOL_CLAIMS, claims.EQUATION_18, *claims.RRSW_CLAIMS]
 
 @pytest.mark.parametrize("claim", EVERY, ids=lambda claim: claim.name)
 def test_proved_for_every_vocabulary(claim):
-    found = every.prove_every(claim)
+    found = every_vocabulary.prove_every(claim)
     assert found.verdict == "proved"
     assert found.as_expected, found
 
@@ -99,8 +99,8 @@ def test_what_cannot_be_lumped_is_refused():
     squares = Eq(Sum(claims.p[claims.v] ** 2, (claims.v, 1, claims.V)), claims.p[claims.n], evaluate=False)
     partial = Eq(claims.top(claims.p, claims.n + 2), claims.p[claims.n], evaluate=False)
     for statement in (squares, partial):
-        with pytest.raises(every.NotLumpable):
-            every.check_lumpable(statement)
+        with pytest.raises(every_vocabulary.NotLumpable):
+            every_vocabulary.check_lumpable(statement)
 
 
 def test_the_coordinates_of_rrsw_reach_every_pool():
@@ -118,8 +118,8 @@ def test_the_coordinates_of_rrsw_reach_every_pool():
 
 def test_every_claim_takes_seconds_together():
     """z3's share of one run, faces included; 5 s on a free machine."""
-    every.check_faces.cache_clear()
-    found = [every.prove_every(claim) for claim in claims.POOL_CLAIMS]
+    every_vocabulary.check_faces.cache_clear()
+    found = [every_vocabulary.prove_every(claim) for claim in claims.POOL_CLAIMS]
     assert sum(each.seconds for each in found) < 3 * 5
     assert max(each.cases for each in found) < 20
 
@@ -147,6 +147,6 @@ def test_a_false_claim_is_refuted_for_every_vocabulary():
     claim = claims.Claim(
         "A* is attained", "none", claims.OPTIMAL_BELOW_TAIL.statement, claims.THEOREM_3_BOUND.control, "n"
     )
-    found = every.prove_every(claim)
+    found = every_vocabulary.prove_every(claim)
     assert found.verdict == "refuted"
     assert found.witness is not None

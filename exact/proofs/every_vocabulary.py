@@ -22,13 +22,13 @@ from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
 
 from exact.proofs import claims, enumerated
-from exact.proofs.cells import Cell, Part, coordinates
 from exact.proofs.claims import Claim
 from exact.proofs.compiled import Rows, compiled, degree, holds
+from exact.proofs.engines.cells import Cell, Part, coordinates
+from exact.proofs.engines.rings import generators, value
 from exact.proofs.layer import candidates, layer, total
 from exact.proofs.pools import Cases, Place, Tally, non_negative
-from exact.proofs.proof import Control, Proof, Verdict, Witness
-from exact.proofs.rings import generators, value
+from exact.proofs.proof import Control, CounterModel, Proof, Verdict
 from exact.proofs.symbolic import Reduced, Symbolic, law, row_of
 from rheo_core.chooser import Chooser
 from rheo_core.laws import Row, excess
@@ -229,8 +229,8 @@ class Decision:
 
     verdict: Verdict
     queries: int
-    assumptions: Witness | None
-    witness: Witness | None
+    assumptions: CounterModel | None
+    witness: CounterModel | None
 
 
 def decide(claim: Claim, statement: Relational, problems: Sequence[Problem]) -> Decision:
@@ -318,14 +318,14 @@ def _at(number: Any, point: list[Fraction]) -> Fraction:
     return value(number.num, point) / value(number.den, point) if isinstance(number, Symbolic) else value(number, point)
 
 
-def _witness(each: Problem, point: list[Fraction] | None, what: str) -> Witness | None:
+def _witness(each: Problem, point: list[Fraction] | None, what: str) -> CounterModel | None:
     if point is None:
         return None
     p, q = _laws(each, point)
-    return Witness({**each.lumps.integers, "p": p, "q~": q}, what)
+    return CounterModel({**each.lumps.integers, "p": p, "q~": q}, what)
 
 
-def _checked(claim: Claim, statement: Relational, each: Problem, point: list[Fraction] | None) -> Witness | None:
+def _checked(claim: Claim, statement: Relational, each: Problem, point: list[Fraction] | None) -> CounterModel | None:
     """z3's counterexample as a pool of its own, if enumeration agrees that it is one."""
     if point is None:
         return None
