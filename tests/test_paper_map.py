@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutation.paper_map import FAULTS, item_of, lines
+from tests.mutation.fault import item_of, lines
+from tests.mutation.paper_map import FAULTS
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "PAPER_MAP.md").read_text(encoding="utf-8")

@@ -21,7 +21,8 @@ from typing import Any
 import pytest
 from hypothesis import Phase, settings
 
-from tests.mutation.paper_map import FAULTS, Fault
+from tests.mutation.fault import Fault
+from tests.mutation.paper_map import FAULTS
 
 PLAIN = (int, float, str, tuple, range, type(None))
 """Values of a module that are exchanged by rebinding their name; other values change in place."""
