@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from exact.interception.session import Session, Source
+from exact.runtime.census import stream
 from exact.runtime.patches import Patch, refuser
 from exact.runtime.unsupported import Unsupported, invalid
 
-_GENERATOR, _STATE = np.random.Generator, np.random.RandomState
+_GENERATOR, _STATE, _PCG64 = np.random.Generator, np.random.RandomState, np.random.PCG64
+_BITS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 _FOLLOWED = (
     "random, uniform, integers, choice, permutation, shuffle, exponential, gumbel, multinomial or binomial with n = 1"
 )
@@ -161,7 +163,7 @@ class CaughtState(Draws, np.random.RandomState):
 
     def seed(self, seed: Any = None) -> None:
         """Start the stream of a seed."""
-        self._source.seed(None if seed is None else ("numpy legacy", seed))
+        self._source.seed(None if seed is None else stream(_STATE(seed)))
 
 
 def _own(cls: type, original: type) -> None:
@@ -177,6 +179,15 @@ def _written_here(cls: type, name: str) -> bool:
 
 _own(CaughtGenerator, np.random.Generator)
 _own(CaughtState, np.random.RandomState)
+
+
+def _no_bits(self: Any) -> Any:
+    raise Unsupported("Generator.bit_generator", "the bits under a generator", _FOLLOWED)
+
+
+for _class in (CaughtGenerator, CaughtState):
+    for _name in ("bit_generator", "_bit_generator"):
+        setattr(_class, _name, property(_no_bits))
 
 
 class _StandIn(type):
@@ -195,11 +206,11 @@ class _StandIn(type):
 def numpy_patches(session: Session) -> tuple[list[Patch], dict[int, str]]:
     """What catches `numpy.random`, and the names of the functions replaced by the id of the original."""
 
-    def prepared(cls: type, family: str, seed: Any, source: Source | None = None) -> Any:
-        made: Any = cls.__new__(cls) if cls is CaughtState else cls(np.random.PCG64(0))
+    def prepared(cls: type, seeded: Callable[[Any], Any], seed: Any, source: Source | None = None) -> Any:
+        made: Any = cls.__new__(cls) if cls is CaughtState else cls(_PCG64(0))
         made._session, made._source = session, source or Source(session)
         if seed is not None:
-            made._source.seed((family, *seed) if isinstance(seed, list | tuple) else (family, seed))
+            made._source.seed(stream(seeded(seed)))
         return made
 
     def default_rng(seed: Any = None) -> Any:
@@ -207,12 +218,12 @@ def numpy_patches(session: Session) -> tuple[list[Patch], dict[int, str]]:
             return seed
         if seed is not None and not isinstance(seed, int | np.integer | list | tuple):
             raise Unsupported("numpy.random.default_rng", seed, "no seed, or an integer")
-        return prepared(CaughtGenerator, "numpy", seed)
+        return prepared(CaughtGenerator, _PCG64, seed)
 
     def random_state(seed: Any = None) -> Any:
-        return prepared(CaughtState, "numpy legacy", seed)
+        return prepared(CaughtState, _STATE, seed)
 
-    shared = prepared(CaughtState, "numpy legacy", None, session.globals["numpy"])
+    shared = prepared(CaughtState, _STATE, None, session.globals["numpy"])
     originals = {
         name: function
         for name, function in vars(np.random).items()
@@ -228,6 +239,10 @@ def numpy_patches(session: Session) -> tuple[list[Patch], dict[int, str]]:
         Patch(np.random, "RandomState", _StandIn("RandomState", (), {"original": _STATE, "make": random_state})),
         Patch(np.random, "Generator", _StandIn("Generator", (), {"original": _GENERATOR, "make": refused})),
     ]
+    for name in _BITS:
+        original = getattr(np.random, name)
+        no_bits = refuser(f"numpy.random.{name}", "a bit generator", "numpy.random.default_rng")
+        patches.append(Patch(np.random, name, _StandIn(name, (), {"original": original, "make": no_bits})))
     for name in ("default_rng", "ranf", "sample", "seed"):
         originals[name] = getattr(np.random, name)
     return patches, {id(function): f"numpy.random.{name}" for name, function in originals.items()}

@@ -7,15 +7,17 @@ is refused where it draws, and `math.log` and its kind learn to take a uniform.
 from __future__ import annotations
 
 import math
-import os
 import random
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from exact.enumeration.rationals import exact
 from exact.interception.session import Session, Source
 from exact.interception.symbolic import Uniform
-from exact.runtime.patches import Patch, importing, refuser
+from exact.runtime.census import stream
+from exact.runtime.patches import Patch
+from exact.runtime.unseen import may_use
 from exact.runtime.unsupported import Unsupported
 
 _FOLLOWED = "random, uniform, randrange, randint, choice, choices, sample, shuffle, getrandbits, expovariate or seed"
@@ -31,7 +33,7 @@ class CaughtRandom(_ORIGINAL):
 
     def seed(self, a: Any = None, version: int = 2) -> None:
         """Start the stream of a seed."""
-        self._source.seed(None if a is None else ("random", a))
+        self._source.seed(None if a is None else stream(_ORIGINAL(a)))
 
     def random(self) -> Any:
         """A uniform in [0, 1)."""
@@ -123,9 +125,11 @@ def _math(name: str, method: Callable[[Uniform], Any]) -> Callable[..., Any]:
     return call
 
 
-def _unless_importing(caught: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
+def _for_others(caught: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of `random`, real for a library that draws for itself: the state is put back."""
+
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not importing():
+        if not may_use("a generator", sys._getframe(1)):
             return caught(*args, **kwargs)
         state = random._inst.getstate()
         try:
@@ -136,11 +140,11 @@ def _unless_importing(caught: Callable[..., Any], original: Callable[..., Any]) 
     return call
 
 
-def _entropy(name: str, original: Callable[[int], bytes]) -> Callable[[int], bytes]:
-    def call(size: int) -> bytes:
-        if importing():
-            return original(size)
-        raise Unsupported(name, f"{size} bytes", _FOLLOWED)
+def _made_before(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any) -> Any:
+        if may_use("a generator", sys._getframe(1)):
+            return original(*args)
+        raise Unsupported(f"Random.{name}", "a random.Random made before the call", "one made during the call")
 
     return call
 
@@ -151,7 +155,7 @@ def random_patches(session: Session) -> tuple[list[Patch], dict[int, str]]:
 
     class Random(CaughtRandom):
         def __new__(cls, x: Any = None) -> Any:
-            return _ORIGINAL(x) if importing() else super().__new__(cls)
+            return _ORIGINAL(x) if may_use("a generator", sys._getframe(1)) else super().__new__(cls)
 
         def __init__(self, x: Any = None) -> None:
             super().__init__(session, Source(session))
@@ -162,14 +166,10 @@ def random_patches(session: Session) -> tuple[list[Patch], dict[int, str]]:
         for name, function in vars(random).items()
         if not name.startswith("_") and isinstance(getattr(function, "__self__", None), _ORIGINAL)
     }
-    made_before = ("a random.Random made before the call", "one made during the call")
-    patches = [Patch(random, name, _unless_importing(getattr(shared, name), f)) for name, f in originals.items()]
+    patches = [Patch(random, name, _for_others(getattr(shared, name), f)) for name, f in originals.items()]
     patches += [
         Patch(random, "Random", Random),
-        Patch(random, "SystemRandom", refuser("random.SystemRandom", "the system's entropy", _FOLLOWED)),
-        *(Patch(_ORIGINAL, name, refuser(f"Random.{name}", *made_before)) for name in ("random", "getrandbits")),
-        Patch(os, "urandom", _entropy("os.urandom", os.urandom)),
-        Patch(random, "_urandom", _entropy("the system's entropy (secrets, SystemRandom)", os.urandom)),
+        *(Patch(_ORIGINAL, name, _made_before(name, getattr(_ORIGINAL, name))) for name in ("random", "getrandbits")),
         Patch(math, "log", _math("log", Uniform.log)),
         Patch(math, "log1p", _math("log1p", Uniform.log1p)),
         Patch(math, "exp", _math("exp", Uniform.exp)),

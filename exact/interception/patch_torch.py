@@ -22,10 +22,12 @@ from exact.interception.session import Session, Source
 from exact.interception.symbolic import Uniform
 from exact.interception.symbolic_tensors import OPERATIONS, become, cells, forget, from_cells, kind, name_of
 from exact.interception.torch_operations import FUNCTIONS
+from exact.runtime.census import stream
 from exact.runtime.patches import Patch, refuser
 from exact.runtime.unsupported import Unsupported
 
 Random = Callable[..., Any]
+_GENERATOR = torch.Generator
 OPERATIONS.update(FUNCTIONS)
 _MADE_BEFORE = "a generator made during the call, or none"
 
@@ -126,7 +128,8 @@ class CaughtGenerator(torch.Generator):
 
     def manual_seed(self, seed: int) -> CaughtGenerator:
         """Start the stream of a seed."""
-        self.source.seed(("torch", int(seed)))
+        super().manual_seed(seed)
+        self.source.seed(stream(self))
         return self
 
     def seed(self) -> int:
@@ -141,6 +144,12 @@ class CaughtGenerator(torch.Generator):
         """Refused."""
         raise Unsupported("Generator.set_state", "the state of a generator", "draws alone")
 
+    def clone_state(self) -> Any:
+        """Refused."""
+        raise Unsupported("Generator.clone_state", "the state of a generator", "draws alone")
+
+    __reduce__ = graphsafe_get_state = graphsafe_set_state = clone_state  # type: ignore[assignment]
+
 
 def torch_patches(session: Session) -> list[Patch]:
     """What catches the making and seeding of torch's generators."""
@@ -148,14 +157,14 @@ def torch_patches(session: Session) -> list[Patch]:
     class Generator(CaughtGenerator):
         def __new__(cls, device: Any = "cpu") -> Any:
             generator = super().__new__(cls, device=device)  # type: ignore[call-arg]
-            generator.source = Source(session)
+            generator.source = Source(session, stream(generator))  # without a seed all start from one
             return generator
 
         def __init__(self, device: Any = "cpu") -> None:
             pass
 
     def manual_seed(seed: int) -> Any:
-        session.globals["torch"].seed(("torch", int(seed)))
+        session.globals["torch"].seed(stream(_GENERATOR().manual_seed(seed)))
 
     def from_numpy(array: Any) -> torch.Tensor:
         return torch.as_tensor(array) if _holds_uniform(array) else original_from_numpy(array)

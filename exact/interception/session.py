@@ -91,6 +91,8 @@ def _rate(chain: Sequence[Step]) -> tuple[Any, bool, Any] | None:
 
 
 Coins = Literal["ideal", "grid"]
+FILLINGS = (0.0, 2.0**120, -(2.0**120), 0.5, float("nan"))
+"""What uninitialised memory holds, one after another; integers hold the number, cut to their range."""
 MOST_ORDERS = 5040
 """The largest number of orders that a permutation may have (7!)."""
 
@@ -135,7 +137,11 @@ ACTIVE: list[Session] = []
 
 
 class Session:
-    """One interception: `begin()` starts a run; the other methods are what caught calls turn into."""
+    """One interception: `begin()` starts a run; the other methods are what caught calls turn into.
+
+    `standing` are the streams of the global generators where they stand; `filling` is what uninitialised memory holds
+    on this run, and `blanks` the lines where there was any.
+    """
 
     def __init__(self, coins: Coins = "ideal") -> None:
         self.walk = Walk()
@@ -143,6 +149,9 @@ class Session:
         self.active = True
         self.suspicious = False
         self.streams: dict[Hashable, Stream] = {}
+        self.standing: dict[str, Hashable] = {}
+        self.filling = FILLINGS[0]
+        self.blanks: dict[str, None] = {}
         self.globals = {name: Source(self) for name in ("torch", "numpy", "random")}
         self.begin()
 
@@ -150,8 +159,8 @@ class Session:
         """Forget the run before."""
         self._made = 0
         self.streams.clear()
-        for source in self.globals.values():
-            source.seed(None)
+        for name, source in self.globals.items():
+            source.seed(self.standing.get(name))
 
     def uniform(self, kind: str = "float64") -> Uniform:
         """A fresh uniform in [0, 1) of a float type.

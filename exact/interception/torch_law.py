@@ -1,7 +1,8 @@
 """The exact law of a function that draws through torch, NumPy or `random`, as it stands.
 
-The function is run again and again while its random calls are caught; each call is a branch of one walk. Whatever could
-draw unseen is looked for: generators made before, functions bound before, and random state that moved behind the back.
+The function is run again and again while its random calls are caught; each call is a branch of one walk. Every run
+starts from the state that the function met before the first. Whatever could draw unseen is watched: generators made
+before, functions bound before, clocks, entropy, devices, threads, and random state that moved behind the back.
 """
 
 from __future__ import annotations
@@ -16,17 +17,21 @@ from typing import Any
 import numpy as np
 
 from exact.enumeration.rationals import ZERO, fraction
-from exact.enumeration.walk import DRAWS, Recall, TooManyOutcomes, UnhashableResult
+from exact.enumeration.walk import DRAWS, NotReproducible, Recall, TooManyOutcomes, UnhashableResult
 from exact.interception.patch_numpy import numpy_patches
 from exact.interception.patch_random import random_patches
-from exact.interception.session import ACTIVE, Coins, Session
+from exact.interception.session import ACTIVE, FILLINGS, Coins, Session
 from exact.interception.symbolic import FOLLOWED, Uniform
+from exact.runtime.census import Census, stream, unlisted
 from exact.runtime.generators import bound_before, refuse_made_before
 from exact.runtime.patches import Patch, applied
+from exact.runtime.snapshot import Snapshot
+from exact.runtime.unseen import Watch, stand_ins
 from exact.runtime.unsupported import Unsupported, line_of
 from rheo_core import InvalidInput
 
-_PYTHON_STATE, _NUMPY_STATE = random.getstate, np.random.get_state
+OFTEN = 16
+"""Runs after which all generators that live are looked at, and not the near ones alone."""
 
 
 def torch_law(function: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[Hashable, Fraction]:
@@ -63,6 +68,8 @@ class Interception:
         self.coins: Coins = coins
         self.limit = limit
         self.within = within
+        self.changed: dict[str, None] = {}
+        """What the function wrote into that was not its own: put back before every run."""
 
     def law(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[Hashable, Fraction]:
         """The exact law of `function(*args, **kwargs)`."""
@@ -77,17 +84,27 @@ class Interception:
             raise Unsupported("torch_law inside torch_law", "a law taken while another is", "one at a time")
         session = Session(self.coins)
         session.walk.most = None if self.limit is None else DRAWS
+        snapshot = Snapshot(function, args, kwargs)
+        session.standing = _standing()
         patches = _patches(session, function, args, kwargs)
-
+        # The same code once more in other types was watched before.
+        again = self.within is not nullcontext
+        census = Census(_generators(snapshot), everywhere=not again)
+        watch = Watch()
+        watch.hooked = not again
+        first, made = True, 0
         loaded = "torch" in sys.modules
 
         def run() -> Hashable:
+            nonlocal made
+            made += 1
+            if first:
+                self.changed |= dict.fromkeys(snapshot.restore())
             session.begin()
-            before = _states()
             Unsupported.last = None
             with self._caught(session, patches):
                 try:
-                    result = frozen(function(*args, **kwargs))
+                    result = frozen(watch.call(function, *args, **kwargs))
                 except Exception as error:
                     if Unsupported.last not in (None, error):
                         raise Unsupported.last from error
@@ -98,21 +115,48 @@ class Interception:
                 raise Unsupported.last
             if not loaded and "torch" in sys.modules:
                 raise Unsupported("import of torch", "inside the function", "an import before", "the first run")
-            if _states() != before:
-                raise self._unseen(session, run)
+            if moved := census.moved(near=made > OFTEN and made % OFTEN > 0):
+                raise self._unseen(session, run, moved)
             return result
 
         recall = Recall()
-        for count, (result, weight) in enumerate(session.walk.runs(run)):
-            recall.keep(session.walk, run, result)
-            if self.limit is not None and count == self.limit:
-                raise TooManyOutcomes(self.limit, fraction(session.walk.behind()))
-            yield result, weight
-        recall.ask()
+        try:
+            for count, (result, weight) in enumerate(session.walk.runs(run)):
+                recall.keep(session.walk, run, result)
+                if self.limit is not None and count == self.limit:
+                    raise TooManyOutcomes(self.limit, fraction(session.walk.behind()))
+                yield result, weight
+            if moved := census.moved():
+                raise self._unseen(session, run, moved)
+            self.changed |= dict.fromkeys(snapshot.restore())
+            watch.hooked = False
+            for filling in FILLINGS[1:] if session.blanks else ():
+                session.filling = filling
+                self._filled_again(session, recall)
+            session.filling, first = FILLINGS[0], False
+            self._changed_again(snapshot, recall)
+        finally:
+            self.changed |= dict.fromkeys(snapshot.restore())
 
-    def _unseen(self, session: Session, run: Callable[[], Any]) -> Exception:
+    def _filled_again(self, session: Session, recall: Recall) -> None:
+        """Make the runs again with other numbers in uninitialised memory."""
+        try:
+            recall.ask()
+        except NotReproducible as error:
+            where = " and ".join(session.blanks)
+            raise NotReproducible(f"the result depends on uninitialised memory: {where} ({error})") from error
+
+    def _changed_again(self, snapshot: Snapshot, recall: Recall) -> None:
+        """Make the runs again without putting back what they change."""
+        try:
+            recall.ask()
+        except NotReproducible as error:
+            kept = ", ".join(dict.fromkeys([*self.changed, *snapshot.changed()]))
+            raise NotReproducible(f"{error} (the code changed {kept})" if kept else str(error)) from error
+
+    def _unseen(self, session: Session, run: Callable[[], Any], moved: Sequence[str]) -> Exception:
         """The error for a draw that moved a real generator; the run is made once more to find its line."""
-        said = "a random state that moved"
+        said = f"a random state that moved: {', '.join(moved)}"
         if not session.suspicious:
             session.suspicious = True
             try:
@@ -139,13 +183,15 @@ def _patches(session: Session, function: Any, args: Any, kwargs: Mapping[str, An
     """Everything that is replaced while the function runs; raises for what was made before and can be seen in it."""
     in_random, originals = random_patches(session)
     in_numpy, in_numpy_names = numpy_patches(session)
-    patches, originals = in_random + in_numpy, originals | in_numpy_names
+    sources, source_names = stand_ins()
+    patches, originals = in_random + in_numpy + sources, originals | in_numpy_names
     if "torch" in sys.modules:
         from exact.interception.patch_torch import torch_patches
 
         patches += torch_patches(session)
-    refuse_made_before(function, args, kwargs, originals)
-    return patches + bound_before(originals, patches)
+    refuse_made_before(function, args, kwargs, originals | source_names)
+    replaced = {id(vars(each.owner).get(each.name)): each.value for each in sources}
+    return patches + bound_before(originals, patches, replaced)
 
 
 def _torch_caught(session: Session) -> AbstractContextManager[None]:
@@ -177,12 +223,27 @@ def frozen(result: Any) -> Hashable:
     return result  # type: ignore[no-any-return]
 
 
-def _states() -> tuple[Any, ...]:
-    """Where the global generators of `random`, NumPy and torch stand."""
-    _, key, position, *_ = _NUMPY_STATE(legacy=True)
+def _default_generators() -> dict[str, Any]:
     torch = sys.modules.get("torch")
-    states = []
-    if torch is not None:
-        devices = torch.cuda.default_generators if torch.cuda.is_initialized() else ()
-        states = [g.get_state().numpy().tobytes() for g in (torch.default_generator, *devices)]
-    return _PYTHON_STATE(), np.asarray(key).tobytes(), position, states
+    if torch is None:
+        return {}
+    devices = torch.cuda.default_generators if torch.cuda.is_initialized() else ()
+    return {"torch": torch.default_generator} | {f"torch on {each.device}": each for each in devices}
+
+
+def _standing() -> dict[str, Hashable]:
+    """The streams of the global generators where they stand: a generator made with the same state gives the same."""
+    found = _global_generators()
+    names = {"random": "random", "numpy": "numpy.random", "torch": "torch"}
+    return {name: stream(found[place]) for name, place in names.items() if place in found}
+
+
+def _global_generators() -> dict[str, Any]:
+    numpys = np.random.mtrand._rand
+    return {"random": random._inst, "numpy.random": numpys} | _default_generators()
+
+
+def _generators(snapshot: Snapshot) -> dict[str, Any]:
+    """The global generators, and those that the function reaches and the collector does not list."""
+    kinds = unlisted()
+    return _global_generators() | {place: each for place, each in snapshot.found if isinstance(each, kinds)}

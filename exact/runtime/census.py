@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import gc
 import random
+import sys
+import tempfile
 from collections.abc import Mapping
 from itertools import compress
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
 _RANDOM = random.Random.__base__ or random.Random
+_NAMES: Any = vars(tempfile)["_RandomNameSequence"]
 _KINDS = (random.Random, np.random.RandomState, np.random.BitGenerator)
 
 
@@ -25,25 +29,26 @@ class Census:
     without a place of their own there (torch's, `_random.Random`) are given in `also`, by place.
     """
 
-    def __init__(self, also: Mapping[str, Any] | None = None) -> None:
-        found = gc.get_objects()
-        types = list(map(type, found))
-        wanted = {each for each in set(types) if issubclass(each, _KINDS)}
-        generators = list(compress(found, map(wanted.__contains__, types))) if wanted else []
+    def __init__(self, also: Mapping[str, Any] | None = None, everywhere: bool = True) -> None:
+        found = gc.get_objects() if everywhere else []
+        wanted = {each for kind in (*_KINDS, _NAMES) for each in _with_subclasses(kind)}
+        chosen = list(compress(found, map(wanted.__contains__, map(type, found))))
         del found
         self._places = dict((also or {}).items())
-        self._held = [each for each in generators if not isinstance(each, random.SystemRandom)]
-        known = {id(each) for each in self._held}
-        self._held += [each for each in self._places.values() if id(each) not in known]
+        self._held = list({id(each): each for each in self._places.values()}.values())
+        self._near = len(self._held)
+        ours = {id(getattr(each, "_rng", None)) for each in chosen if type(each) is _NAMES}  # names of temporary files
+        ours |= {id(each) for each in self._held}
+        self._held += [each for each in chosen if isinstance(each, _KINDS) and id(each) not in ours]
         self._states = list(map(state, self._held))
 
     def __len__(self) -> int:
         return len(self._held)
 
-    def moved(self) -> list[str]:
-        """Names and places of the generators that moved since the last look, or were moved back to another state."""
+    def moved(self, near: bool = False) -> list[str]:
+        """Names and places of the generators that moved since the last look; with `near` of those given in `also`."""
         names = []
-        for i, generator in enumerate(self._held):
+        for i, generator in enumerate(self._held[: self._near] if near else self._held):
             now = state(generator)
             if now != self._states[i]:
                 self._states[i] = now
@@ -57,19 +62,67 @@ class Census:
         return place_of(generator)
 
 
+def _with_subclasses(kind: type) -> set[type]:
+    """A class and all that are derived from it, but those of the interception."""
+    found: set[type] = set()
+    for derived in kind.__subclasses__():
+        found |= _with_subclasses(derived)
+    return found if kind.__module__.startswith("exact.interception.") else {kind, *found}
+
+
+def unlisted() -> tuple[type, ...]:
+    """The kinds of generators that the collector does not list."""
+    torch = sys.modules.get("torch")
+    return (_RANDOM,) if torch is None else (_RANDOM, torch._C.Generator)
+
+
 def state(generator: Any) -> Any:
     """Where a generator stands, as a value that is compared."""
     if isinstance(generator, np.random.Generator):
         generator = generator.bit_generator
     if isinstance(generator, np.random.BitGenerator):
-        return repr(generator.state)
+        return _plain(generator.state)
     if isinstance(generator, np.random.RandomState):
-        return repr(generator.get_state(legacy=False))
+        return _plain(generator.get_state(legacy=False))
     if isinstance(generator, random.SystemRandom):
         return None
     if isinstance(generator, _RANDOM):
         return (*vars(_RANDOM)["getstate"](generator), getattr(generator, "gauss_next", None))
-    return generator.get_state().numpy().tobytes()
+    return _of_torch(generator).tobytes()
+
+
+def _plain(state: Any) -> Any:
+    if isinstance(state, dict):
+        return tuple((name, _plain(value)) for name, value in state.items())
+    return state.tobytes() if isinstance(state, np.ndarray) else state
+
+
+def _of_torch(generator: Any) -> Any:
+    return sys.modules["torch"]._C.Generator.get_state(generator).numpy()
+
+
+def stream(generator: Any) -> Any:
+    """What decides all numbers that a generator will give: equal streams of one kind are equal values.
+
+    The Mersenne Twister of `random`, of NumPy and of torch's CPU generator is one kind: `Random(1)` and
+    `RandomState([1])` are one stream.
+    """
+    if isinstance(generator, random.Random):
+        _, (*words, position), *_ = generator.getstate()
+        return "MT19937", np.array(words, dtype=np.uint32).tobytes(), position
+    if isinstance(generator, np.random.Generator):
+        generator = generator.bit_generator
+    if isinstance(generator, np.random.RandomState | np.random.BitGenerator):
+        held = generator.get_state(legacy=False) if isinstance(generator, np.random.RandomState) else generator.state
+        if held["bit_generator"] == "MT19937":
+            return "MT19937", held["state"]["key"].astype(np.uint32).tobytes(), int(held["state"]["pos"])
+        return held["bit_generator"], _plain(held["state"])
+    if generator.device.type != "cpu":
+        return str(generator.device), _of_torch(generator).tobytes()
+    held = _of_torch(generator)
+    left, after = int(held[8:12].view(np.int32)[0]), int(held[16:24].view(np.uint64)[0])
+    words = held[24 : 24 + 8 * 624].view(np.uint64).astype(np.uint32)
+    return "MT19937", words.tobytes(), 624 if left == 1 else after
 
 
 def place_of(thing: Any, depth: int = 3) -> str:
@@ -86,8 +139,8 @@ def place_of(thing: Any, depth: int = 3) -> str:
             for cells in gc.get_referrers(holder):
                 for owner in gc.get_referrers(cells) if isinstance(cells, tuple) else ():
                     code = getattr(owner, "__code__", None)
-                    if code is not None and getattr(owner, "__closure__", None) is cells:
-                        name = code.co_freevars[cells.index(holder)]
+                    if isinstance(code, CodeType) and getattr(owner, "__closure__", None) is cells:
+                        name = code.co_freevars[[each is holder for each in cells or ()].index(True)]
                         return f"`{name}` in the closure of {owner.__qualname__}"
         elif isinstance(holder, np.random.Generator):
             return place_of(holder, depth)

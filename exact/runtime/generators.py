@@ -34,18 +34,23 @@ class MadeBefore:
         raise Unsupported(f"{kind}.{name}", f"{place}, made before the call", "one made during the call")
 
 
-def bound_before(originals: Mapping[int, str], patches: Sequence[Patch]) -> list[Patch]:
-    """What modules hold from before: functions and generators are refused where they are used, classes replaced."""
+def bound_before(originals: Mapping[int, str], patches: Sequence[Patch], stand_ins: Mapping[int, Any]) -> list[Patch]:
+    """What modules hold from before: functions and generators are refused where they are used, classes replaced.
+
+    `stand_ins` take the place of what the user's own modules hold, by the id of the original.
+    """
     classes = {id(vars(each.owner).get(each.name)): each.value for each in patches if each.name in _CLASS_NAMES}
     kinds = set(generator_kinds())
     found = []
     modules: dict[str, Any] = dict(sys.modules)
     for module_name, module in modules.items():
-        if module is None or module_name.split(".")[0] in ("random", "numpy", "torch", "exact"):
+        if module is None or module_name.split(".")[0] in _LEFT:
             continue
-        for name, value in _candidates(module_name, module, originals.keys() | classes.keys(), kinds):
+        for name, value in _candidates(module_name, module, originals.keys() | classes.keys(), stand_ins.keys(), kinds):
             place = f"bound as `{name}` in {module_name} before the call"
-            if id(value) in originals:
+            if id(value) in stand_ins:
+                found.append(Patch(module, name, stand_ins[id(value)]))
+            elif id(value) in originals:
                 original = originals[id(value)]
                 found.append(Patch(module, name, refuser(original, place, f"{original} called through its module")))
             elif id(value) in classes:
@@ -57,12 +62,13 @@ def bound_before(originals: Mapping[int, str], patches: Sequence[Patch]) -> list
     return found
 
 
+_LEFT = ("random", "numpy", "torch", "exact", "tempfile")
 _CLASS_NAMES = ("Generator", "RandomState", "Random")
 _LIBRARIES: dict[str, tuple[int, list[str]]] = {}
 """Of each library module, how many names it had when it was looked through, and those that matter."""
 
 
-def _candidates(module_name: str, module: Any, ids: Set[int], kinds: set[type]) -> list[tuple[str, Any]]:
+def _candidates(module_name: str, module: Any, ids: Set[int], own: Set[int], kinds: set[type]) -> list[tuple[str, Any]]:
     """Names of a module whose values matter, and for the user's own modules their classes as well.
 
     A library's module is looked through once for each number of names that it has; the user's own every time.
@@ -72,6 +78,7 @@ def _candidates(module_name: str, module: Any, ids: Set[int], kinds: set[type]) 
     library = "site-packages" in path or path.startswith(_STANDARD_LIBRARY)
     if library and (known := _LIBRARIES.get(module_name)) is not None and known[0] == len(scope):
         return [(name, scope[name]) for name in known[1] if name in scope]
+    ids = ids if library else ids | own
     found = [(name, value) for name, value in list(scope.items()) if id(value) in ids or type(value) in kinds]
     if library:
         _LIBRARIES[module_name] = (len(scope), [name for name, _ in found])

@@ -169,8 +169,8 @@ class Watch:
     """
 
     def __init__(self) -> None:
+        self.hooked = True  # False: no profile hook, for runs that are made again
         self.refusal: Unsupported | None = None
-        self._outer: Any = None
 
     def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """`function(*args, **kwargs)`, watched."""
@@ -178,27 +178,39 @@ class Watch:
         self.refusal = None
         outer, before = sys.getprofile(), getattr(_HERE, "watch", None)
         outer_threads = threading.getprofile()
-        self._outer = outer if callable(outer) else None
         _HERE.watch = self
-        threading.setprofile(self._hook)
-        sys.setprofile(self._hook)
+        if self.hooked:
+            hook = self._hook(outer)
+            threading.setprofile(hook)
+            sys.setprofile(hook)
         try:
             return function(*args, **kwargs)
         finally:
-            _restore(outer)
-            threading.setprofile(outer_threads)
+            if self.hooked:
+                _restore(outer)
+                threading.setprofile(outer_threads)
             _HERE.watch = before
             refusal, self.refusal = self.refusal, None
             if refusal is not None:
                 raise refusal
 
-    def _hook(self, frame: FrameType, event: str, arg: Any) -> None:
-        if event == "c_call" and arg.__name__ in _NAMES:
-            found = source(arg)
-            if found is not None and not may_use(found[0], frame):
-                self.refuse(*found, frame)
-        if self._outer is not None:
-            self._outer(frame, event, arg)
+    def _hook(self, outer: Any) -> Callable[[FrameType, str, Any], None]:
+        names = _NAMES
+
+        def hook(frame: FrameType, event: str, arg: Any) -> None:
+            if event == "c_call" and arg.__name__ in names:
+                self._judge(frame, arg)
+
+        def both(frame: FrameType, event: str, arg: Any) -> None:
+            outer(frame, event, arg)
+            hook(frame, event, arg)
+
+        return both if callable(outer) else hook
+
+    def _judge(self, frame: FrameType, function: Any) -> None:
+        found = source(function)
+        if found is not None and not may_use(found[0], frame):
+            self.refuse(*found, frame)
 
     def refuse(self, what: str, name: str, frame: FrameType | None) -> None:
         """Raise for a source that was used in a frame."""

@@ -58,7 +58,7 @@ def spec(tmp_path):
         ),
         ("while_it_accepts", ["--limit", "40"], f"a run of more than {DRAWS} random calls, which may never end"),
         ("while_it_accepts", [], f"a run of more than {DRAWS} random calls, which may never end"),
-        ("spins", ["--seconds", "0.3"], "not done after 0.3 s (the runs enumerated hold 0.5 of the mass)"),
+        ("spins", ["--seconds", "1.5"], "not done after 1.5 s (the runs enumerated hold 0.5 of the mass)"),
     ],
 )
 def test_what_does_not_end_is_ended_with_the_mass_covered(spec, capsys, name, arguments, said):

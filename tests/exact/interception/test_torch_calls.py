@@ -201,7 +201,7 @@ def test_seeds_given_twice_give_the_same_numbers():
         return bool((first == (torch.rand(2, generator=torch.Generator()) < 0.5)).all())
 
     assert torch_law(one_seed) == torch_law(global_seed) == {True: 1}
-    assert torch_law(no_seed)[True] == Fraction(1, 4)
+    assert torch_law(no_seed) == {True: 1}  # torch starts every generator from one default seed
 
 
 def test_tensors_in_results_become_nested_tuples():
