@@ -15,6 +15,7 @@ import numpy as np
 from exact.interception.session import Session, Source
 from exact.runtime.census import stream
 from exact.runtime.patches import Patch, refuser
+from exact.runtime.unseen import unwatched
 from exact.runtime.unsupported import Unsupported, invalid
 
 _GENERATOR, _STATE, _PCG64 = np.random.Generator, np.random.RandomState, np.random.PCG64
@@ -163,7 +164,7 @@ class CaughtState(Draws, np.random.RandomState):
 
     def seed(self, seed: Any = None) -> None:
         """Start the stream of a seed."""
-        self._source.seed(None if seed is None else stream(_STATE(seed)))
+        self._source.seed(None if seed is None else unwatched(lambda: stream(_STATE(seed))))
 
 
 def _own(cls: type, original: type) -> None:
@@ -210,7 +211,7 @@ def numpy_patches(session: Session) -> tuple[list[Patch], dict[int, str]]:
         made: Any = cls.__new__(cls) if cls is CaughtState else cls(_PCG64(0))
         made._session, made._source = session, source or Source(session)
         if seed is not None:
-            made._source.seed(stream(seeded(seed)))
+            made._source.seed(unwatched(lambda: stream(seeded(seed))))
         return made
 
     def default_rng(seed: Any = None) -> Any:

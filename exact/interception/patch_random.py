@@ -17,7 +17,7 @@ from exact.interception.session import Session, Source
 from exact.interception.symbolic import Uniform
 from exact.runtime.census import stream
 from exact.runtime.patches import Patch
-from exact.runtime.unseen import may_use
+from exact.runtime.unseen import may_use, unwatched
 from exact.runtime.unsupported import Unsupported
 
 _FOLLOWED = "random, uniform, randrange, randint, choice, choices, sample, shuffle, getrandbits, expovariate or seed"
@@ -33,7 +33,7 @@ class CaughtRandom(_ORIGINAL):
 
     def seed(self, a: Any = None, version: int = 2) -> None:
         """Start the stream of a seed."""
-        self._source.seed(None if a is None else stream(_ORIGINAL(a)))
+        self._source.seed(None if a is None else unwatched(lambda: stream(_ORIGINAL(a))))
 
     def random(self) -> Any:
         """A uniform in [0, 1)."""

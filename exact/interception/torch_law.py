@@ -54,7 +54,8 @@ class Interception:
 
     On the grid a uniform is a float as torch's CPU generator and NumPy's make it: a multiple of 2^-24 below 1 (2^-53 in
     float64), or in float16 and bfloat16 such a float32 one, rounded, with 1 turned into 0. There `<=` differs from `<`.
-    Weighted draws (multinomial, choice) are ideal either way. `within` opens a context around every run.
+    Weighted draws (multinomial, choice) are ideal either way. `within` opens a context around every run; what `beside`
+    reaches is put back with what the function reaches.
     """
 
     def __init__(
@@ -62,12 +63,14 @@ class Interception:
         coins: Coins = "ideal",
         limit: int | None = None,
         within: Callable[[], AbstractContextManager[Any]] = nullcontext,
+        beside: Any = None,
     ) -> None:
         if coins not in ("ideal", "grid"):
             raise InvalidInput("coins", coins, "'ideal' or 'grid'")
         self.coins: Coins = coins
         self.limit = limit
         self.within = within
+        self.beside = beside
         self.changed: dict[str, None] = {}
         """What the function wrote into that was not its own: put back before every run."""
 
@@ -84,7 +87,7 @@ class Interception:
             raise Unsupported("torch_law inside torch_law", "a law taken while another is", "one at a time")
         session = Session(self.coins)
         session.walk.most = None if self.limit is None else DRAWS
-        snapshot = Snapshot(function, args, kwargs)
+        snapshot = Snapshot(function, args, kwargs, self.beside)
         session.standing = _standing()
         patches = _patches(session, function, args, kwargs)
         # The same code once more in other types was watched before.
@@ -98,6 +101,7 @@ class Interception:
         def run() -> Hashable:
             nonlocal made
             made += 1
+            census.moved(far=False)  # whoever takes the outcomes one by one may draw between them
             if first:
                 self.changed |= dict.fromkeys(snapshot.restore())
             session.begin()
@@ -115,7 +119,7 @@ class Interception:
                 raise Unsupported.last
             if not loaded and "torch" in sys.modules:
                 raise Unsupported("import of torch", "inside the function", "an import before", "the first run")
-            if moved := census.moved(near=made > OFTEN and made % OFTEN > 0):
+            if moved := census.moved(far=made <= OFTEN or made % OFTEN == 0):
                 raise self._unseen(session, run, moved)
             return result
 
@@ -126,7 +130,7 @@ class Interception:
                 if self.limit is not None and count == self.limit:
                     raise TooManyOutcomes(self.limit, fraction(session.walk.behind()))
                 yield result, weight
-            if moved := census.moved():
+            if moved := census.moved(near=False):
                 raise self._unseen(session, run, moved)
             self.changed |= dict.fromkeys(snapshot.restore())
             watch.hooked = False
@@ -240,7 +244,8 @@ def _standing() -> dict[str, Hashable]:
 
 def _global_generators() -> dict[str, Any]:
     numpys = np.random.mtrand._rand
-    return {"random": random._inst, "numpy.random": numpys} | _default_generators()
+    bits = {"the bits of numpy.random": numpys._bit_generator}
+    return {"random": random._inst, "numpy.random": numpys} | bits | _default_generators()
 
 
 def _generators(snapshot: Snapshot) -> dict[str, Any]:

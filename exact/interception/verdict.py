@@ -20,6 +20,7 @@ from exact.interception.narrow_inputs import Seen
 from exact.interception.session import Coins
 from exact.interception.symbolic_maps import FLOAT_TYPES
 from exact.interception.torch_law import Interception, frozen
+from exact.runtime.snapshot import copied
 from rheo_core import InvalidInput
 from rheo_core.laws import check_law
 
@@ -52,6 +53,8 @@ class FunctionCertificate:
     coins: Coins
     law: Law = field(repr=False)
     right: Law = field(repr=False)
+    changed: tuple[str, ...] = ()
+    """What the code wrote into that was not its own; it was put back before every run."""
 
     @property
     def scope(self) -> str:
@@ -59,7 +62,8 @@ class FunctionCertificate:
         coins = "ideal coins" if self.coins == "ideal" else "coins on the grid of their float type"
         how = "exact" if not self.total_variation else "exact law of the floats as they are"
         again = "replayed" if self.outcomes <= ASKED_AGAIN else "an even sample of the runs replayed"
-        return f"these inputs; {coins}; no state between calls ({again}); {how}"
+        changed = f"; the code changed {', '.join(self.changed)}, put back before every run" if self.changed else ""
+        return f"these inputs; {coins}; no state between calls ({again}){changed}; {how}"
 
     def __str__(self) -> str:
         lines = [f"{self.verdict}: TV {float(self.total_variation):.3g} over {self.outcomes} outcomes"]
@@ -132,8 +136,9 @@ def certify_function(
         return result
 
     seen = Seen()
-    native = Interception(coins, limit)
-    wide = Interception(coins, limit, lambda: float64_throughout(seen))
+    target = target if callable(target) else copied(target)
+    native = Interception(coins, limit, beside=target)
+    wide = Interception(coins, limit, lambda: float64_throughout(seen), beside=target)
     law = renamed(native.outcomes(function, *args, **kwargs), as_it_is)
     law, right, rounded, vocabulary = _compared(law, target, length, native, args, kwargs)
     variation = total_variation(law, right)
@@ -146,7 +151,19 @@ def certify_function(
     ) -> FunctionCertificate:
         sequence, got, due = wrong or (None, None, None)
         return FunctionCertificate(
-            lossless, verdict, variation, variation64, bound, sequence, got, due, count, coins, law, right
+            lossless,
+            verdict,
+            variation,
+            variation64,
+            bound,
+            sequence,
+            got,
+            due,
+            count,
+            coins,
+            law,
+            right,
+            tuple(native.changed),
         )
 
     if not variation:

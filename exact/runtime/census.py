@@ -19,7 +19,9 @@ import numpy as np
 
 _RANDOM = random.Random.__base__ or random.Random
 _NAMES: Any = vars(tempfile)["_RandomNameSequence"]
-_KINDS = (random.Random, np.random.RandomState, np.random.BitGenerator)
+_PYTHONS, _SYSTEMS, _NUMPYS, _LEGACY = random.Random, random.SystemRandom, np.random.Generator, np.random.RandomState
+_BITS = np.random.BitGenerator
+_KINDS = (_PYTHONS, _LEGACY, _BITS)  # as they are: while code runs, the names stand for others
 
 
 class Census:
@@ -45,10 +47,11 @@ class Census:
     def __len__(self) -> int:
         return len(self._held)
 
-    def moved(self, near: bool = False) -> list[str]:
-        """Names and places of the generators that moved since the last look; with `near` of those given in `also`."""
+    def moved(self, near: bool = True, far: bool = True) -> list[str]:
+        """Names and places of the generators that moved since the last look: near are those given in `also`."""
         names = []
-        for i, generator in enumerate(self._held[: self._near] if near else self._held):
+        for i in range(0 if near else self._near, len(self._held) if far else self._near):
+            generator = self._held[i]
             now = state(generator)
             if now != self._states[i]:
                 self._states[i] = now
@@ -65,6 +68,7 @@ class Census:
 def _with_subclasses(kind: type) -> set[type]:
     """A class and all that are derived from it, but those of the interception."""
     found: set[type] = set()
+    derived: type
     for derived in kind.__subclasses__():
         found |= _with_subclasses(derived)
     return found if kind.__module__.startswith("exact.interception.") else {kind, *found}
@@ -78,13 +82,13 @@ def unlisted() -> tuple[type, ...]:
 
 def state(generator: Any) -> Any:
     """Where a generator stands, as a value that is compared."""
-    if isinstance(generator, np.random.Generator):
+    if isinstance(generator, _NUMPYS):
         generator = generator.bit_generator
-    if isinstance(generator, np.random.BitGenerator):
+    if isinstance(generator, _BITS):
         return _plain(generator.state)
-    if isinstance(generator, np.random.RandomState):
+    if isinstance(generator, _LEGACY):
         return _plain(generator.get_state(legacy=False))
-    if isinstance(generator, random.SystemRandom):
+    if isinstance(generator, _SYSTEMS):
         return None
     if isinstance(generator, _RANDOM):
         return (*vars(_RANDOM)["getstate"](generator), getattr(generator, "gauss_next", None))
@@ -107,13 +111,13 @@ def stream(generator: Any) -> Any:
     The Mersenne Twister of `random`, of NumPy and of torch's CPU generator is one kind: `Random(1)` and
     `RandomState([1])` are one stream.
     """
-    if isinstance(generator, random.Random):
+    if isinstance(generator, _PYTHONS):
         _, (*words, position), *_ = generator.getstate()
         return "MT19937", np.array(words, dtype=np.uint32).tobytes(), position
-    if isinstance(generator, np.random.Generator):
+    if isinstance(generator, _NUMPYS):
         generator = generator.bit_generator
-    if isinstance(generator, np.random.RandomState | np.random.BitGenerator):
-        held = generator.get_state(legacy=False) if isinstance(generator, np.random.RandomState) else generator.state
+    if isinstance(generator, _LEGACY | _BITS):
+        held = generator.get_state(legacy=False) if isinstance(generator, _LEGACY) else generator.state
         if held["bit_generator"] == "MT19937":
             return "MT19937", held["state"]["key"].astype(np.uint32).tobytes(), int(held["state"]["pos"])
         return held["bit_generator"], _plain(held["state"])
@@ -142,7 +146,7 @@ def place_of(thing: Any, depth: int = 3) -> str:
                     if isinstance(code, CodeType) and getattr(owner, "__closure__", None) is cells:
                         name = code.co_freevars[[each is holder for each in cells or ()].index(True)]
                         return f"`{name}` in the closure of {owner.__qualname__}"
-        elif isinstance(holder, np.random.Generator):
+        elif isinstance(holder, _NUMPYS):
             return place_of(holder, depth)
         elif getattr(holder, "__dict__", None) is not None and thing in vars(holder).values():
             return f"an attribute of a {type(holder).__qualname__}"

@@ -35,16 +35,20 @@ class Snapshot:
     """The state of everything that `function(*args, **kwargs)` reaches.
 
     `found` holds what was met, by its place in words; `changed()` names what a run wrote into, and `restore()` puts
-    it back. Raises `Unsupported` for what cannot be put back: an iterator that was moved on.
+    it back; so too for what `beside`, the target, reaches. Raises `Unsupported` for what cannot be put back: an
+    iterator that was moved on.
     """
 
-    def __init__(self, function: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, function: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None, beside: Any = None
+    ) -> None:
         self.found: list[tuple[str, Any]] = []
         self._kept: list[tuple[str, _Kept]] = []
         self._torch = sys.modules.get("torch")
         roots = [("the function", function)]
         roots += [(f"argument {i + 1}", value) for i, value in enumerate(args)]
         roots += [(f"argument `{name}`", value) for name, value in (kwargs or {}).items()]
+        roots += [("the target", beside)] if beside is not None else []
         roots += [("os.environ", getattr(os.environ, "_data", None))]
         self._walk(roots)
 
@@ -146,6 +150,18 @@ class Snapshot:
             for name in names:
                 self._keep(f"`{name}`", _Global(scope, name))
         yield from ((f"`{name}`", scope[name]) for name in sorted(names) if name in scope)
+
+
+def copied(value: Any) -> Any:
+    """A copy that no code under test can hold: of arrays, tensors, and containers of them; the rest as it is."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return value.detach().clone()
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, Mapping):
+        return {copied(key): copied(item) for key, item in value.items()}
+    return type(value)(map(copied, value)) if type(value) in (list, tuple) else value
 
 
 def _slots(owner: type) -> tuple[str, ...]:
