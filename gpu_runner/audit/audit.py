@@ -1,6 +1,6 @@
 """A run of the engine as records for montecarlo's audit: losslessness on real models, end to end.
 
-Each emitted token stands beside the rows of a witness that reads the text apart from the engine. The audit's evidence
+Each emitted token stands beside reference rows, read from the text apart from the engine. The audit's evidence
 is valid whenever it is looked at, so a run may stop at the alarm, and nothing is kept of it but sums.
 """
 
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu_runner.audit.reference_rows import BEST, Witness
+from gpu_runner.audit.reference_rows import BEST, ReferenceRows
 from gpu_runner.decode.autoregressive import autoregressive
 from gpu_runner.decode.draws import Draws, Seeded, derived
 from gpu_runner.decode.engine import Engine
-from gpu_runner.decode.methods import Rule
+from gpu_runner.decode.methods import BenchMethod
 from gpu_runner.measure.bench import Setting, engine_of
 from gpu_runner.measure.prompts import Question
 from gpu_runner.model.chat import Message, end_ids, prompt_ids, text_of
@@ -34,10 +34,15 @@ STEP = 32
 
 
 def records(
-    setting: Setting, rule: Rule, questions: Sequence[Question], seed: int, best: int = BEST, draft_rows: bool = True
+    setting: Setting,
+    method: BenchMethod,
+    questions: Sequence[Question],
+    seed: int,
+    best: int = BEST,
+    draft_rows: bool = True,
 ) -> Iterator[Record]:
     """Records without end: the questions in turn, each time with other draws; `best` entries of each row are listed."""
-    engine = audited_engine(setting, rule)
+    engine = audited_engine(setting, method)
     stops = end_ids(setting.target)
     for number in itertools.count():
         for place, question in enumerate(questions):
@@ -55,11 +60,11 @@ def records(
                     messages.append({"role": "assistant", "content": text_of(setting.target, tokens)})
 
 
-def audited_engine(setting: Setting, rule: Rule) -> Engine | None:
-    """The engine of a rule with the fault planted, None for the baseline (which has no part for a fault)."""
-    if rule.method is None and setting.fault is not None:
-        raise InvalidInput("fault", "a planted fault", f"a method that drafts, not {rule.label}")
-    return engine_of(setting, rule, expect=False)
+def audited_engine(setting: Setting, method: BenchMethod) -> Engine | None:
+    """The engine of a method with the fault planted, None for the baseline (which has no part for a fault)."""
+    if method.tree_method is None and setting.fault is not None:
+        raise InvalidInput("fault", "a planted fault", f"a method that drafts, not {method.label}")
+    return engine_of(setting, method, expect=False)
 
 
 def text_records(
@@ -73,10 +78,10 @@ def text_records(
     draft_rows: bool = True,
 ) -> Iterator[Record]:
     """The records of one text after `prompt`, cycle by cycle as they are emitted; None: of the baseline."""
-    witness = Witness(setting.target, setting.draft if draft_rows else None, setting.processing, prompt, best)
+    reference = ReferenceRows(setting.target, setting.draft if draft_rows else None, setting.processing, prompt, best)
     done = 0
     for number, tokens in enumerate(_emitted(setting, engine, prompt, draws, stops)):
-        for position, (token, (target, draft)) in enumerate(zip(tokens, witness.rows(tokens), strict=True)):
+        for position, (token, (target, draft)) in enumerate(zip(tokens, reference.rows(tokens), strict=True)):
             yield Record(f"{request}: token {done}", token, target, draft, number, position, request)
             done += 1
 

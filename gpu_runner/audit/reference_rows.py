@@ -40,7 +40,7 @@ def check_auditable(processing: Processing, dtype: torch.dtype) -> None:
         raise InvalidInput("dtype", dtype, "float32 or float64 with top-k or top-p: rounding moves their border")
 
 
-class Witness:
+class ReferenceRows:
     """The rows of one text, read as it grows; `best` entries are listed of each, and the rest of their mass.
 
     What is listed depends on the rows alone, never on the token. Memory grows with the text's length only.
@@ -71,9 +71,9 @@ class Witness:
         logits, features = self._forward(self.text[self._read : -1])
         laws = target_laws(logits[-len(tokens) :], self.processing, TOLERANCE[self.target.dtype])
         if self._drafted is None:
-            return [(row, None) for row in listed(laws, self.best)]
+            return [(row, None) for row in top_rows(laws, self.best)]
         own = self._drafted.laws(self.text, range(known, len(self.text)), features, self.processing.temperature)
-        return list(zip(listed(laws, self.best), beside(own, laws, self.best), strict=True))
+        return list(zip(top_rows(laws, self.best), draft_rows_at(own, laws, self.best), strict=True))
 
     def _forward(self, tokens: Sequence[int]) -> tuple[Tensor, Tensor]:
         """Logits [n, V] after each of `tokens`, next in the text, and the features that the draft reads there."""
@@ -107,7 +107,7 @@ def target_laws(logits: Tensor, processing: Processing, rounding: float) -> Tens
     return (law + replace(processing, top_p=top_p).law(wide)) / 2
 
 
-def listed(laws: Tensor, best: int) -> list[Row]:
+def top_rows(laws: Tensor, best: int) -> list[Row]:
     """Rows of the `best` most probable tokens and the rest; whole rows where that is no shorter."""
     if best + 1 >= laws.shape[-1]:
         return [Row(None, row, 0.0) for row in laws.cpu().numpy()]
@@ -121,7 +121,7 @@ def listed(laws: Tensor, best: int) -> list[Row]:
     ]
 
 
-def beside(drafts: Tensor, targets: Tensor, best: int) -> list[Row]:
+def draft_rows_at(drafts: Tensor, targets: Tensor, best: int) -> list[Row]:
     """Draft rows [n, V] over the tokens that the target's rows list, and the draft's own ten best."""
     if best + 1 >= targets.shape[-1]:
         return [Row(None, row, 0.0) for row in drafts.cpu().numpy()]

@@ -11,13 +11,13 @@ import typer
 from exact.cli import options as shared
 from exact.cli.tables import blank_table, show
 from gpu_runner.cli import options
-from gpu_runner.cli.progress import Course
+from gpu_runner.cli.progress import Progress
 from rheo_core.errors import check_count
 
 if TYPE_CHECKING:
     from gpu_runner.measure.assisted import Compared
     from gpu_runner.measure.bench import Answer
-    from gpu_runner.measure.intervals import Interval
+    from gpu_runner.measure.statistics import Interval
 
 METHODS = ("autoregressive", "chain", "top-k", "rheo")
 HEADINGS = ("decoder", "tau", "to assisted", "tokens/s", "to assisted", "drafting", "verification")
@@ -32,7 +32,7 @@ NOTES = (
 @options.bundled
 def command(
     *,
-    methods: options.MethodOptions,
+    named: options.MethodOptions,
     models: options.PairOptions,
     tree: options.ShapeOptions,
     sampling: options.SamplingOptions,
@@ -50,7 +50,7 @@ def command(
     options.need_torch()
     from dataclasses import replace
 
-    from gpu_runner.decode.methods import find_rules
+    from gpu_runner.decode.methods import find_methods
     from gpu_runner.measure.assisted import assistant_of, compared, comparison, modes
     from gpu_runner.measure.bench import Setting
     from gpu_runner.measure.provenance import provenance
@@ -58,25 +58,25 @@ def command(
     check_count("length", length, 1)
     check_count("seeds", runs.seeds, 1)
     asked = own.read(questions)
-    rules = find_rules(methods.given or METHODS, tree.shape, tree.lead, sampling.kept)
+    methods = find_methods(named.given or METHODS, tree.shape, tree.lead, sampling.kept)
     processing = sampling.processing
     target, draft = models.load()
     setting = Setting(target, draft, processing, length, plain)
     assistant_of(draft)
     ways = modes(tree.depth)
-    total = len(asked) * runs.seeds * (len(rules) + len(ways))
+    total = len(asked) * runs.seeds * (len(methods) + len(ways))
     done: list[Answer] = []
     finished = False
     try:
-        for _ in compared(replace(setting, length=min(8, length)), rules, ways, asked[:1], [runs.seed]):
+        for _ in compared(replace(setting, length=min(8, length)), methods, ways, asked[:1], [runs.seed]):
             pass  # warm-up
-        with Course(total, quiet=output.as_json) as course:
-            for answer in compared(setting, rules, ways, asked, runs.all):
+        with Progress(total, quiet=output.as_json) as progress:
+            for answer in compared(setting, methods, ways, asked, runs.all):
                 done.append(answer)
-                course.advance(answer.rule)
+                progress.advance(answer.rule)
         finished = True
     finally:
-        if len(done) >= len(rules) + len(ways):
+        if len(done) >= len(methods) + len(ways):
             found = comparison(done)
             source = provenance(
                 target, draft, shape=vars(tree.shape), **vars(sampling), length=length, **vars(runs),

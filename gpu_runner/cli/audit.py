@@ -11,7 +11,7 @@ import typer
 
 from exact.cli import options as shared
 from gpu_runner.cli import options
-from gpu_runner.cli.progress import Course
+from gpu_runner.cli.progress import Progress
 from montecarlo.auditing import ALARM
 from rheo_core import InvalidInput
 from rheo_core.errors import check_count
@@ -27,7 +27,7 @@ SCOPE = "the target rows come from plain forwards over the finished text, apart 
 @options.bundled
 def command(
     *,
-    method: Annotated[str, typer.Option("--method", help="NAME or NAME:LEAD, as in rheo:0; or path.py:name.")] = "rheo",
+    name: Annotated[str, typer.Option("--method", help="NAME or NAME:LEAD, as in rheo:0; or path.py:name.")] = "rheo",
     models: options.ModelOptions,
     tree: options.ShapeOptions,
     sampling: options.SamplingOptions,
@@ -65,20 +65,20 @@ def command(
     from gpu_runner.audit.audit import audited, records
     from gpu_runner.audit.reference_rows import check_auditable
     from gpu_runner.certify.faults import find_fault
-    from gpu_runner.decode.methods import find_rules
+    from gpu_runner.decode.methods import find_methods
     from gpu_runner.measure.bench import Setting
     from gpu_runner.measure.provenance import provenance
     from gpu_runner.model.load import find_dtype
     from montecarlo.auditing import Audit
     from montecarlo.recording import Writer
 
-    for name, value in (("tokens", tokens), ("length", length), ("best", best)):
-        check_count(name, value, 1)
-    (rule,) = find_rules([method], tree.shape, tree.lead, sampling.kept)
+    for counted, value in (("tokens", tokens), ("length", length), ("best", best)):
+        check_count(counted, value, 1)
+    (method,) = find_methods([name], tree.shape, tree.lead, sampling.kept)
     processing, planted = sampling.processing, find_fault(fault)
     check_auditable(processing, find_dtype(models.dtype))
-    if rule.method is None and planted is not None:
-        raise InvalidInput("fault", fault, f"a method that drafts, not {rule.label}")
+    if method.tree_method is None and planted is not None:
+        raise InvalidInput("fault", fault, f"a method that drafts, not {method.label}")
     running = Audit(alarm, seed)
     asked = own.read(questions)
     target, draft = models.load()
@@ -87,15 +87,15 @@ def command(
     done = None
     try:
         with (
-            Course(tokens, quiet=output.as_json) as course,
+            Progress(tokens, quiet=output.as_json) as progress,
             nullcontext() if record is None else Writer(record) as writer,
         ):
             done = audited(
-                records(setting, rule, asked, seed, best, draft_rows),
+                records(setting, method, asked, seed, best, draft_rows),
                 tokens,
                 running,
                 seen=lambda each: None if writer is None else write(writer, each),
-                progress=lambda audit: course.reach(audit.tokens, "auditing, tokens"),
+                progress=lambda audit: progress.reach(audit.tokens, "auditing, tokens"),
             )
         finished = True
     except InvalidInput as error:
@@ -105,8 +105,8 @@ def command(
     finally:
         if finished or running.tokens:
             source = provenance(
-                target, draft, method=rule.label, shape=vars(rule.shape), **vars(sampling), length=length, seed=seed,
-                fault=fault, questions=len(asked), best=best, draft_rows=draft_rows, finished=finished,
+                target, draft, method=method.label, shape=vars(method.shape), **vars(sampling), length=length,
+                seed=seed, fault=fault, questions=len(asked), best=best, draft_rows=draft_rows, finished=finished,
             )  # fmt: skip
             deliver(running, done, refusal, source, record, output)
     return shared.LOSSY if running.alarmed_at is not None or refusal is not None else shared.LOSSLESS

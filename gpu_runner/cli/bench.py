@@ -12,13 +12,13 @@ from rich.table import Table
 from exact.cli import options as shared
 from exact.cli.tables import blank_table, show
 from gpu_runner.cli import options
-from gpu_runner.cli.progress import Course
+from gpu_runner.cli.progress import Progress
 from rheo_core import InvalidInput
 from rheo_core.errors import check_count
 
 if TYPE_CHECKING:
     from gpu_runner.measure.bench import Answer
-    from gpu_runner.measure.intervals import Interval
+    from gpu_runner.measure.statistics import Interval
     from gpu_runner.measure.summary import Figures
 
 ACCEPTANCE = ("method", "tau", "std", "to top-k", "given trees", "to top-k", "accepted")
@@ -35,7 +35,7 @@ GAP = 1e-3
 @options.bundled
 def command(
     *,
-    methods: options.MethodOptions,
+    named: options.MethodOptions,
     models: options.ModelOptions,
     tree: options.ShapeOptions,
     sampling: options.SamplingOptions,
@@ -55,7 +55,7 @@ def command(
     """
     options.need_torch()
     from gpu_runner.certify.faults import find_fault
-    from gpu_runner.decode.methods import find_rules
+    from gpu_runner.decode.methods import find_methods
     from gpu_runner.measure.bench import Setting, answers, warm_up
     from gpu_runner.measure.prompts import QUESTIONS
     from gpu_runner.measure.provenance import provenance
@@ -66,26 +66,26 @@ def command(
     if not 0 <= questions <= len(QUESTIONS):
         raise InvalidInput("questions", questions, f"1 to {len(QUESTIONS)}, or 0 for all")
     asked = [(prompt,) for prompt in prompts] if prompts else list(QUESTIONS[: questions or None])
-    rules = find_rules(methods.given, tree.shape, tree.lead, sampling.kept)
+    methods = find_methods(named.given, tree.shape, tree.lead, sampling.kept)
     processing, planted = sampling.processing, find_fault(fault)
     target, draft = models.load()
     setting = Setting(target, draft, processing, length, plain, planted, backend)
-    total = len(asked) * runs.seeds * len(rules)
+    total = len(asked) * runs.seeds * len(methods)
     done: list[Answer] = []
     finished = False
     try:
-        seconds = total * statistics.fmean(warm_up(setting, rules, QUESTIONS[0]).values())
+        seconds = total * statistics.fmean(warm_up(setting, methods, QUESTIONS[0]).values())
         if not output.as_json:
             size = f"{total} answers of {length} tokens: about {seconds / 60:.1f} min"
             shared.err.print(size, highlight=False)
-        with Course(total, quiet=output.as_json) as course:
-            for answer in answers(setting, rules, asked, runs.all):
+        with Progress(total, quiet=output.as_json) as progress:
+            for answer in answers(setting, methods, asked, runs.all):
                 done.append(answer)
-                course.advance(answer.rule)
+                progress.advance(answer.rule)
         finished = True
     finally:
-        if len(done) >= len(rules):
-            found = figures(done, rules)
+        if len(done) >= len(methods):
+            found = figures(done, methods)
             source = provenance(
                 target, draft, shape=vars(tree.shape), **vars(sampling), length=length, **vars(runs),
                 questions=[list(each) for each in asked], compile=backend, fault=fault, finished=finished,

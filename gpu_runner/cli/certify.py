@@ -19,7 +19,7 @@ SCOPE = "the first three tokens after one prompt, on these tiny models; ideal co
 @options.bundled
 def command(
     *,
-    methods: options.MethodOptions,
+    named: options.MethodOptions,
     draft: options.Kinds = None,
     device: options.Device = "auto",
     fault: options.FaultName = None,
@@ -32,22 +32,22 @@ def command(
     options.need_torch()
     from gpu_runner.certify.certify import DRAFTS, certify_engine
     from gpu_runner.certify.faults import find_fault
-    from gpu_runner.decode.methods import find_rule
+    from gpu_runner.decode.methods import find_method
     from gpu_runner.model.load import find_device
 
     planted, place = find_fault(fault), find_device(device)
     jobs: list[tuple[str, str, TreeMethod, TreeShape]] = []
-    for name in methods.given or METHODS:
-        rule = find_rule(name, TreeShape(2, 2, 3))
-        if rule.method is None:
+    for name in named.given or METHODS:
+        method = find_method(name, TreeShape(2, 2, 3))
+        if method.tree_method is None:
             raise InvalidInput("method", name, "a method that drafts")
-        shape = TreeShape(3, 2, 4) if rule.method.lead == 2 else rule.shape
-        jobs += [(kind, find_rule(name, shape).label, rule.method, shape) for kind in draft or DRAFTS]
+        shape = TreeShape(3, 2, 4) if method.tree_method.lead == 2 else method.shape
+        jobs += [(kind, find_method(name, shape).label, method.tree_method, shape) for kind in draft or DRAFTS]
     verdicts: list[Verdict] = []
     with shared.progress(not output.as_json) as progress:
         task = progress.add_task("certifying", total=len(jobs))
-        for kind, label, rule_method, its_shape in jobs:
-            verdicts.append(certify_engine(kind, label, rule_method, its_shape, place, planted))
+        for kind, label, tree_method, its_shape in jobs:
+            verdicts.append(certify_engine(kind, label, tree_method, its_shape, place, planted))
             progress.update(task, advance=1, description=f"{label}, {kind}")
     lossless = all(verdict.lossless for verdict in verdicts)
     if not output.as_json:

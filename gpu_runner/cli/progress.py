@@ -15,7 +15,7 @@ from exact.cli import options as shared
 MINUTE = 60.0
 
 
-class Course:
+class Progress:
     """Counts `total` pieces of work, `done` of them before; a context manager. `quiet` shows nothing."""
 
     def __init__(self, total: int, done: int = 0, quiet: bool = False) -> None:
@@ -31,7 +31,7 @@ class Course:
         self._total, self._done, self._before = total, done, done
         self._began = self._said = time.monotonic()
 
-    def __enter__(self) -> Course:
+    def __enter__(self) -> Progress:
         self._bar.start()
         return self
 

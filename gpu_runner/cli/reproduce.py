@@ -14,7 +14,7 @@ import typer
 from exact.cli import options as shared
 from exact.cli.tables import show
 from gpu_runner.cli import options
-from gpu_runner.cli.progress import Course, terminated_as_interrupted
+from gpu_runner.cli.progress import Progress, terminated_as_interrupted
 from gpu_runner.reproduce.run_folder import WHOLE, RunFolder, Shard
 from rheo_core import DEFAULT_SUPPORT, InvalidInput
 
@@ -152,10 +152,10 @@ def _measure(
     from gpu_runner.decode.processing import Processing
     from gpu_runner.measure.bench import Setting, warm_up
     from gpu_runner.measure.provenance import provenance
-    from gpu_runner.reproduce.run import Performer, expected_seconds, records_of, remaining
+    from gpu_runner.reproduce.run import TaskRunner, expected_seconds, read_records, remaining
 
     mine = arguments.tasks(folder.shard)
-    todo = remaining(mine, records_of(arguments, folder.lines, folder.places))
+    todo = remaining(mine, read_records(arguments, folder.lines, folder.places))
     if not todo:
         return
     experiment, fault = arguments.made(), find_fault(arguments.fault)
@@ -163,19 +163,19 @@ def _measure(
     setting = Setting(
         target, draft, Processing(arguments.temperature), arguments.length, arguments.plain, fault, arguments.backend
     )
-    perform = Performer(setting, experiment, asked)
+    run_task = TaskRunner(setting, experiment, asked)
     part = [folder.shard.index, folder.shard.count]
     folder.started(provenance(target, draft, part=part, shape=vars(experiment.shape)))
     first = next(iter(asked.values()))[0].turns
     cell = experiment.cells[-1]
-    seconds = expected_seconds(warm_up(perform.setting_of(cell), cell.rules, first), todo, asked)
+    seconds = expected_seconds(warm_up(run_task.setting_of(cell), cell.methods, first), todo, asked)
     if not quiet:
         size = to_do(len(todo), arguments.length)
         shared.err.print(f"{size}: about {seconds / 60:.0f} min if none ends early", highlight=False)
-    with Course(len(mine), len(mine) - len(todo), quiet) as course:
+    with Progress(len(mine), len(mine) - len(todo), quiet) as progress:
         for task in todo:
-            folder.append(perform(task))
-            course.advance(f"{task.question_set} {task.question}, {task.what}")
+            folder.append(run_task(task))
+            progress.advance(f"{task.question_set} {task.question}, {task.what}")
 
 
 def to_do(texts: int, length: int) -> str:
@@ -203,17 +203,17 @@ def deliver(report: Report, output: options.OutputOptions, plot: Path | None) ->
             shared.out.print(line, highlight=False, markup=False)
         if report.arguments.fault:
             shared.out.print(f"planted fault: {report.arguments.fault}", style="bold red", highlight=False)
-        for table in tables(report.experiment, report.entries, report.paper):
+        for table in tables(report.experiment, report.rows, report.paper):
             show(table)
-        for note in notes(report.experiment, report.entries):
+        for note in notes(report.experiment, report.rows):
             shared.out.print(note, style="dim", highlight=False)
-        if not report.entries:
+        if not report.rows:
             shared.out.print("no question yet that every method has answered")
         if report.done < report.total:
             said = f"partial: {report.done} of {report.total} texts; only questions that every method answered count"
             shared.out.print(said, highlight=False)
     output.deliver(report.document())
-    if plot is not None and report.entries:
+    if plot is not None and report.rows:
         from gpu_runner.reproduce.plots import sweep_figure
 
         sweep_figure(report, plot)

@@ -13,7 +13,7 @@ import typer
 from exact.cli import options as shared
 from exact.cli.tables import blank_table, show
 from gpu_runner.cli import options
-from gpu_runner.cli.progress import Course, terminated_as_interrupted
+from gpu_runner.cli.progress import Progress, terminated_as_interrupted
 from rheo_core import InvalidInput
 from rheo_core.errors import check_count
 
@@ -138,20 +138,20 @@ def fill(
     from gpu_runner.training.documents import read_documents, sample_documents
 
     count, done = generate or len(lines), len(folder.groups)
-    with Course(count, done, quiet) as course:
+    with Progress(count, done, quiet) as progress:
         for number in range(done, count):
             line = lines[number % len(lines)]
             if generate:
                 folder.add(sample_documents(line, target, plain, answer_length, derived(seed, number)))
             else:
                 folder.add(read_documents(line, target, plain))
-            course.advance("sampling" if generate else "reading")
+            progress.advance("sampling" if generate else "reading")
 
 
 def run(folder: TrainingFolder, training: Training, every: int, source: dict[str, Any], quiet: bool) -> Judged:
     """Make all updates that are left, with checkpoints and judgements."""
     judged = training.judge()
-    with Course(len(training.plan), training.done, quiet) as course:
+    with Progress(len(training.plan), training.done, quiet) as progress:
         while training.done < len(training.plan):
             loss = training.update()
             if training.done % every == 0 or training.done == len(training.plan):
@@ -159,7 +159,7 @@ def run(folder: TrainingFolder, training: Training, every: int, source: dict[str
                 folder.save(training, source)
                 said = f"{training.done}/{len(training.plan)} updates: held out {_numbers(judged.acceptance)}"
                 tell(said, quiet)
-            course.advance(f"loss {_numbers(loss[:1])}, held out {_numbers(judged.acceptance)}")
+            progress.advance(f"loss {_numbers(loss[:1])}, held out {_numbers(judged.acceptance)}")
     return judged
 
 

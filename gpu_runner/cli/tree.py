@@ -25,7 +25,7 @@ STYLES = {LEAD: "", SAMPLED: "magenta", FILL: "dim"}
 def command(
     *,
     prompt: options.Prompt = "Name a colour.",
-    method: Annotated[str, typer.Option("--method", help="NAME or NAME:LEAD, as in rheo:0.")] = "rheo",
+    name: Annotated[str, typer.Option("--method", help="NAME or NAME:LEAD, as in rheo:0.")] = "rheo",
     models: options.ModelOptions = options.ModelOptions(threads=0),
     tree: options.ShapeOptions = options.ShapeOptions(width=3),
     sampling: options.SamplingOptions,
@@ -48,18 +48,18 @@ def command(
     from gpu_runner.certify.reference_diff import compare_cycle
     from gpu_runner.decode.draws import Seeded
     from gpu_runner.decode.engine import Engine
-    from gpu_runner.decode.methods import find_rule
+    from gpu_runner.decode.methods import find_method
     from gpu_runner.measure.provenance import provenance
     from gpu_runner.model.chat import prompt_ids
 
     check_count("cycles", cycles, 1)
-    rule = find_rule(method, tree.shape, tree.lead)
-    if rule.method is None:
-        raise InvalidInput("method", method, "a method that drafts a tree")
+    method = find_method(name, tree.shape, tree.lead)
+    if method.tree_method is None:
+        raise InvalidInput("method", name, "a method that drafts a tree")
     processing, planted, kept = sampling.processing, find_fault(fault), sampling.kept
     draws = Seeded(seed)
     target, draft = models.load()
-    engine = Engine(target, draft, rule.method, rule.shape, processing, kept, planted)
+    engine = Engine(target, draft, method.tree_method, method.shape, processing, kept, planted)
     session = engine.start(prompt_ids(target, [{"role": "user", "content": prompt}], plain))
     done, differences = [], []
     for _ in range(cycles):
@@ -69,7 +69,7 @@ def command(
     tokenizer = target.tokenizer
     if not output.as_json:
         for number, cycle in enumerate(done, 1):
-            shared.out.print(drawing(cycle, tokenizer, f"{rule.label}, cycle {number}"))
+            shared.out.print(drawing(cycle, tokenizer, f"{method.label}, cycle {number}"))
         shared.out.print(
             "sampled nodes magenta, fills dim; (path score, slot); accepted nodes green; -> the target's own token",
             style="dim",
@@ -77,11 +77,13 @@ def command(
         )
     if plot is not None:
         pictures = [picture(cycle, number) for number, cycle in enumerate(done, 1)]
-        save_figure(draw_trees(pictures, names(tokenizer), title=rule.label), plot)
+        save_figure(draw_trees(pictures, names(tokenizer), title=method.label), plot)
     if check and not output.as_json:
         told = next((each for each in differences if each), "every tree and token equal to rheo_core's")
         shared.out.print(told, highlight=False, markup=False)
-    source = provenance(target, draft, prompt=prompt, method=rule.label, shape=vars(rule.shape), seed=seed, fault=fault)
+    source = provenance(
+        target, draft, prompt=prompt, method=method.label, shape=vars(method.shape), seed=seed, fault=fault
+    )
     drawn = [
         document(cycle, tokenizer) | ({"difference": differences[number]} if check else {})
         for number, cycle in enumerate(done)

@@ -132,7 +132,7 @@ class KeyedChooser:
 
     def __init__(self, seed: int, cycle: int | None = None) -> None:
         self.seed = check_seed(seed)
-        self.cycle = cycle
+        self._cycle = cycle
 
     def accept(self, probability: Any, at: Hashable | None = None) -> bool:
         """The coin at an address."""
@@ -146,7 +146,7 @@ class KeyedChooser:
         if not isinstance(at, tuple) or len(at) != 4 or at[0] not in KINDS:
             raise InvalidInput("at", at, 'an address ("tail" | "coin" | "emit", cycle, slot path, i)')
         kind, cycle, path, i = at
-        place = (kind, cycle if self.cycle is None else self.cycle, path, i)
+        place = (kind, cycle if self._cycle is None else self._cycle, path, i)
         return SamplingChooser(_Fixed(lambda: uniform(self.seed, place)))  # type: ignore[arg-type]
 
 

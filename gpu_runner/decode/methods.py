@@ -9,32 +9,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from exact.methods import methods
+from exact.methods import methods as every_method
 from exact.methods.load import guessed, load_method
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeMethod, TreeShape
 
 AUTOREGRESSIVE = "autoregressive"
+BASELINE = "top-k"
+"""What differences between methods are to."""
 CHAIN = "chain"
 DEFAULTS = (AUTOREGRESSIVE, "top-k", "rheo:0", "rheo:1", "rheo:2", "rheo-rrsw")
 
 
 @dataclass(frozen=True)
-class Rule:
+class BenchMethod:
     """A method as it is run: label, tree method (None: autoregressive), shape, support of its sampling law."""
 
     label: str
-    method: TreeMethod | None
+    tree_method: TreeMethod | None
     shape: TreeShape
     support: int | None = DEFAULT_SUPPORT
 
 
-def find_rule(name: str, shape: TreeShape, lead: int | None = None) -> Rule:
-    """The rule by name, with the lead that the name or `lead` asks for."""
+def find_method(name: str, shape: TreeShape, lead: int | None = None) -> BenchMethod:
+    """The method by name, with the lead that the name or `lead` asks for."""
     if name == AUTOREGRESSIVE:
-        return Rule(name, None, shape)
+        return BenchMethod(name, None, shape)
     if name == CHAIN:
         chain = replace(tree_method("rheo"), name=CHAIN, lead=0)
-        return Rule(f"{CHAIN} of {shape.depth}", chain, TreeShape(1, shape.depth, shape.depth))
+        return BenchMethod(f"{CHAIN} of {shape.depth}", chain, TreeShape(1, shape.depth, shape.depth))
     base, _, given = (name, "", "") if ".py:" in name else name.partition(":")
     if given and not given.isdigit():
         raise InvalidInput("method", name, "NAME or NAME:LEAD, as in rheo:0")
@@ -44,7 +46,7 @@ def find_rule(name: str, shape: TreeShape, lead: int | None = None) -> Rule:
         method = replace(method, lead=asked)
     check_lead(method, shape)
     base = method.name if ".py:" in base else base
-    return Rule(base if method.lead is None else f"{base} m={method.leads(shape)}", method, shape)
+    return BenchMethod(base if method.lead is None else f"{base} m={method.leads(shape)}", method, shape)
 
 
 def check_lead(method: TreeMethod, shape: TreeShape) -> int:
@@ -57,12 +59,12 @@ def check_lead(method: TreeMethod, shape: TreeShape) -> int:
     return lead
 
 
-def find_rules(
+def find_methods(
     names: Sequence[str] | None, shape: TreeShape, lead: int | None = None, support: int | None = DEFAULT_SUPPORT
-) -> list[Rule]:
-    """The rules by name, each once; without names the baseline and the paper's methods (rheo with m = 0, 1, 2)."""
-    rules = [replace(find_rule(name, shape, lead), support=support) for name in names or DEFAULTS]
-    return list({rule.label: rule for rule in rules}.values())
+) -> list[BenchMethod]:
+    """The methods by name, each once; without names the baseline and the paper's methods (rheo with m = 0, 1, 2)."""
+    methods = [replace(find_method(name, shape, lead), support=support) for name in names or DEFAULTS]
+    return list({method.label: method for method in methods}.values())
 
 
 def tree_method(name: str) -> TreeMethod:
@@ -70,7 +72,7 @@ def tree_method(name: str) -> TreeMethod:
     if ".py" in name:
         found = load_method(name)
     else:
-        known = {key: value for key, value in methods.items() if isinstance(value, TreeMethod)}
+        known = {key: value for key, value in every_method.items() if isinstance(value, TreeMethod)}
         if name not in known:
             names = [AUTOREGRESSIVE, CHAIN, *known]
             raise InvalidInput("method", guessed(name, names), f"one of {', '.join(names)}; or path.py:name")

@@ -21,11 +21,20 @@ from transformers.generation.streamers import BaseStreamer
 
 from gpu_runner.decode.draws import derived
 from gpu_runner.decode.engine import now, until
-from gpu_runner.decode.methods import Rule
+from gpu_runner.decode.methods import BenchMethod
 from gpu_runner.measure.bench import Answer, Setting, answer, engine_of
-from gpu_runner.measure.intervals import Interval, finite, interval, median
 from gpu_runner.measure.prompts import Question
-from gpu_runner.measure.summary import by_question
+from gpu_runner.measure.statistics import (
+    Interval,
+    answered_by_all,
+    by_question,
+    differences,
+    finite,
+    interval,
+    median,
+    pooled,
+    tokens_per_second,
+)
 from gpu_runner.model.causal_lm import memory, shallow
 from gpu_runner.model.chat import Message, end_ids, prompt_ids, text_of
 from gpu_runner.model.drafts.base import Draft
@@ -52,15 +61,19 @@ def modes(depth: int) -> list[Mode]:
 
 
 def compared(
-    setting: Setting, rules: Sequence[Rule], ways: Sequence[Mode], questions: Sequence[Question], seeds: Sequence[int]
+    setting: Setting,
+    methods: Sequence[BenchMethod],
+    ways: Sequence[Mode],
+    questions: Sequence[Question],
+    seeds: Sequence[int],
 ) -> Iterator[Answer]:
-    """Every rule and every mode on every question with every seed, taking turns."""
-    engines = {rule.label: engine_of(setting, rule) for rule in rules}
+    """Every method and every mode on every question with every seed, taking turns."""
+    engines = {method.label: engine_of(setting, method) for method in methods}
     assistant = assistant_of(setting.draft)
     for seed in seeds:
         for number, question in enumerate(questions):
-            for rule in rules:
-                yield answer(setting, rule, engines[rule.label], number, question, seed)
+            for method in methods:
+                yield answer(setting, method, engines[method.label], number, question, seed)
             for mode in ways:
                 yield assisted_answer(setting, assistant, mode, number, question, seed)
 
@@ -280,41 +293,28 @@ class Compared:
 
 def comparison(found: Sequence[Answer], reference: str = DEFAULT) -> list[Compared]:
     """Every decoder over the questions and seeds that all of them have answered."""
-    labels = list(dict.fromkeys(each.rule for each in found))
-    units = set.intersection(*({each.unit for each in found if each.rule == label} for label in labels))
-    by = {label: [each for each in found if each.rule == label and each.unit in units] for label in labels}
-    base = by[reference]
-    return [_compared(label, by[label], None if label == reference else base) for label in labels if units]
+    by_label = answered_by_all(found, list(dict.fromkeys(each.rule for each in found)))
+    base = by_label[reference]
+    return [_compared(label, own, None if label == reference else base) for label, own in by_label.items() if own]
 
 
 def _compared(label: str, own: Sequence[Answer], base: Sequence[Answer] | None) -> Compared:
-    emitted = [n for each in own for n in each.emitted]
+    emitted = pooled(own, "emitted")
     difference = ratio = None
     if base is not None:
-        tau, other = by_question(own, "emitted"), by_question(base, "emitted")
-        difference = interval([tau[question] - other[question] for question in tau])
-        rate, slower = _rates(own), _rates(base)
-        ratio = interval([rate[question] / slower[question] for question in rate])
-    drafting, verifying = ([n for each in own for n in getattr(each, what)] for what in ("drafting", "verifying"))
+        difference = interval(differences(own, base, "emitted"))
+        theirs = by_question(base)
+        pairs = [(mine, theirs[question]) for question, mine in by_question(own).items()]
+        ratio = interval([tokens_per_second(mine) / tokens_per_second(other) for mine, other in pairs])
     return Compared(
         method=label,
         answers=len(own),
         cycles=len(emitted),
-        tokens=sum(emitted),
+        tokens=sum(len(each.tokens) for each in own),
         tau=statistics.fmean(emitted),
         difference=difference,
-        tokens_per_second=sum(emitted) / sum(each.seconds for each in own),
+        tokens_per_second=tokens_per_second(own),
         ratio=ratio,
-        drafting=median(drafting),
-        verifying=median(verifying),
+        drafting=median(pooled(own, "drafting")),
+        verifying=median(pooled(own, "verifying")),
     )
-
-
-def _rates(answers: Sequence[Answer]) -> dict[int | str, float]:
-    """Tokens a second of each question, its seeds pooled."""
-    tokens: dict[int | str, int] = {}
-    seconds: dict[int | str, float] = {}
-    for each in answers:
-        tokens[each.question] = tokens.get(each.question, 0) + len(each.tokens)
-        seconds[each.question] = seconds.get(each.question, 0.0) + each.seconds
-    return {question: tokens[question] / seconds[question] for question in tokens}

@@ -15,7 +15,7 @@ from gpu_runner.certify.faults import Fault
 from gpu_runner.decode.autoregressive import autoregressive
 from gpu_runner.decode.draws import Seeded, derived
 from gpu_runner.decode.engine import Engine, now
-from gpu_runner.decode.methods import Rule
+from gpu_runner.decode.methods import BenchMethod
 from gpu_runner.decode.processing import Processing
 from gpu_runner.measure.prompts import Question
 from gpu_runner.model.causal_lm import CausalModel
@@ -72,36 +72,38 @@ class Answer:
 
 
 def answers(
-    setting: Setting, rules: Sequence[Rule], questions: Sequence[Question], seeds: Sequence[int]
+    setting: Setting, methods: Sequence[BenchMethod], questions: Sequence[Question], seeds: Sequence[int]
 ) -> Iterator[Answer]:
-    """Every rule on every question with every seed, the rules taking turns."""
-    engines = {rule.label: engine_of(setting, rule) for rule in rules}
+    """Every method on every question with every seed, the methods taking turns."""
+    engines = {method.label: engine_of(setting, method) for method in methods}
     for seed in seeds:
         for number, question in enumerate(questions):
-            for rule in rules:
-                yield answer(setting, rule, engines[rule.label], number, question, seed)
+            for method in methods:
+                yield answer(setting, method, engines[method.label], number, question, seed)
 
 
-def engine_of(setting: Setting, rule: Rule, expect: bool = True) -> Engine | None:
-    """The engine of a rule, None for the baseline; `expect` has it compute expected tokens (never with a fault)."""
-    if rule.method is None:
+def engine_of(setting: Setting, method: BenchMethod, expect: bool = True) -> Engine | None:
+    """The engine of a method, None for the baseline; `expect` has it compute expected tokens (never with a fault)."""
+    if method.tree_method is None:
         return None
     return Engine(
         setting.target,
         setting.draft,
-        rule.method,
-        rule.shape,
+        method.tree_method,
+        method.shape,
         setting.processing,
-        rule.support,
+        method.support,
         setting.fault,
         expect=expect and setting.fault is None,
         backend=setting.backend,
     )
 
 
-def answer(setting: Setting, rule: Rule, engine: Engine | None, number: int, question: Question, seed: int) -> Answer:
+def answer(
+    setting: Setting, method: BenchMethod, engine: Engine | None, number: int, question: Question, seed: int
+) -> Answer:
     """All turns of one question; each turn's history holds the answers before it."""
-    done = Answer(rule.label, number, seed)
+    done = Answer(method.label, number, seed)
     stops = end_ids(setting.target)
     messages: list[Message] = []
     session = None
@@ -135,12 +137,12 @@ def answer(setting: Setting, rule: Rule, engine: Engine | None, number: int, que
     return done
 
 
-def warm_up(setting: Setting, rules: Sequence[Rule], question: Question) -> dict[str, float]:
-    """Run every rule twice, outside of the results; the seconds that an answer of the full length should take."""
+def warm_up(setting: Setting, methods: Sequence[BenchMethod], question: Question) -> dict[str, float]:
+    """Run every method twice, outside of the results; the seconds that an answer of the full length should take."""
     short = replace(setting, length=min(8, setting.length))
-    for _ in answers(short, rules, [question[:1]], [0]):
+    for _ in answers(short, methods, [question[:1]], [0]):
         pass
-    return {done.rule: _seconds(done, setting.length) for done in answers(short, rules, [question[:1]], [1])}
+    return {done.rule: _seconds(done, setting.length) for done in answers(short, methods, [question[:1]], [1])}
 
 
 def _seconds(done: Answer, length: int) -> float:

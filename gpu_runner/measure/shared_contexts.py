@@ -1,10 +1,10 @@
-"""All rules on the same contexts: what each would emit on average, whichever of them writes the text.
+"""All methods on the same contexts: what each would emit on average, whichever of them writes the text.
 
 Methods that are run one after another part ways at the first different token, and the differences between their texts
-then drown those between the methods. Here every rule drafts its tree at every context; its expected number of emitted
-tokens given the tree is computed; and the rules take turns in writing the next tokens, so that the contexts favour
-none. One draft tree and one forward of the target hold the trees of all rules: a node that several of them draft costs
-as much as one.
+then drown those between the methods. Here every method drafts its tree at every context; its expected number of emitted
+tokens given the tree is computed; and the methods take turns in writing the next tokens, so that the contexts favour
+none. One draft tree and one forward of the target hold the trees of all methods: a node that several of them draft
+costs as much as one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gpu_runner.decode.drafting import Drafted, growth
 from gpu_runner.decode.draws import Draws, Seeded, derived
 from gpu_runner.decode.engine import Engine, Scored, Session, tree_mask, until
 from gpu_runner.decode.expected_tokens import ACCEPTANCE, by_depth, reach, tokens_given
-from gpu_runner.decode.methods import Rule
+from gpu_runner.decode.methods import BenchMethod
 from gpu_runner.decode.processing import Processing
 from gpu_runner.decode.verification import descend
 from gpu_runner.measure.bench import Setting, engine_of
@@ -37,13 +37,13 @@ STREAM = 1
 
 @dataclass
 class SharedAnswer:
-    """One answer to one question, written in turns, with all rules on its contexts; JSON-ready.
+    """One answer to one question, written in turns, with all methods on its contexts; JSON-ready.
 
-    By the rule's label and with one entry a context: `expected` emitted tokens given the tree (the target's own
+    By the method's label and with one entry a context: `expected` emitted tokens given the tree (the target's own
     included, none after an end token), `accepted` = P(at least one drafted token is accepted) given the tree, and
-    `coverage`, the mass of q (T = 1) at the context that the sampled token's support holds (rules that sample only).
-    `by_depth` has the mean of P(at least d are accepted), d = 1, 2, ... `advanced` names the rule that wrote on from
-    each context and `emitted` says how many tokens it wrote, which `expected` of that rule predicts without bias.
+    `coverage`, the mass of q (T = 1) at the context that the sampled token's support holds (methods that sample only).
+    `by_depth` has the mean of P(at least d are accepted), d = 1, 2, ... `advanced` names the method that wrote on from
+    each context and `emitted` says how many tokens it wrote, which `expected` of that method predicts without bias.
     """
 
     expected: dict[str, list[float]]
@@ -59,16 +59,18 @@ class SharedAnswer:
         return asdict(self)
 
 
-def same_contexts(setting: Setting, rules: Sequence[Rule], number: int, question: Question, seed: int) -> SharedAnswer:
+def same_contexts(
+    setting: Setting, methods: Sequence[BenchMethod], number: int, question: Question, seed: int
+) -> SharedAnswer:
     """All turns of one question; each turn ends as in the benchmark, its last cycle not cut at the length.
 
-    A rule's entries at a context do not depend on which other rules take part, nor on their order (up to rounding, as
-    batches differ); only who writes on does. Rules without a method (the baseline) are left out.
+    A method's entries at a context do not depend on which other methods take part, nor on their order (up to rounding,
+    as batches differ); only who writes on does. The baseline, which drafts nothing, is left out.
     """
-    contexts = Contexts(setting, rules)
+    contexts = Contexts(setting, methods)
     labels, target, stops = contexts.labels, setting.target, end_ids(setting.target)
     first = derived(seed, number) % len(labels)
-    found = contexts.nothing()
+    found = contexts.empty_answer()
     messages: list[Message] = []
     session = None
     for turn, content in enumerate(question):
@@ -80,10 +82,10 @@ def same_contexts(setting: Setting, rules: Sequence[Rule], number: int, question
         draws = Seeded(derived(seed, number, turn, STREAM))
         tokens: tuple[int, ...] = ()
         while written < setting.length and not (tokens and tokens[-1] in stops):
-            look = contexts.look(session, draws)
-            contexts.note(found, look, stops)
+            context = contexts.draft_all(session, draws)
+            contexts.record(found, context, stops)
             label = labels[(first + len(found.advanced)) % len(labels)]
-            tokens = contexts.write(session, look, label, draws, stops)
+            tokens = contexts.extend(session, context, label, draws, stops)
             written += len(tokens)
             found.advanced.append(label)
             found.emitted.append(len(tokens))
@@ -97,12 +99,12 @@ def same_contexts(setting: Setting, rules: Sequence[Rule], number: int, question
 
 
 Trees = tuple[object, ...]
-"""What makes two rules draft the same trees: lead, proxy, shape, support."""
+"""What makes two methods draft the same trees: lead, proxy, shape, support."""
 
 
 @dataclass(frozen=True)
-class Look:
-    """One context: the trees of all rules, and one forward of the target over all of their nodes.
+class DraftedContext:
+    """One context: the trees of all methods, and one forward of the target over all of their nodes.
 
     `rows` holds for each tree the row of the forward that every node has; row 0 is the text's last token.
     """
@@ -129,32 +131,34 @@ class Laws:
 
 
 class Contexts:
-    """The rules of a comparison, looking at one context after another of a session."""
+    """The methods of a comparison, looking at one context after another of a session."""
 
-    def __init__(self, setting: Setting, rules: Sequence[Rule]) -> None:
+    def __init__(self, setting: Setting, methods: Sequence[BenchMethod]) -> None:
         if setting.fault is not None:
             raise InvalidInput("fault", setting.fault, "none: faulty methods write texts of another law")
         self.engines: dict[str, Engine] = {}
-        for rule in rules:
-            engine = engine_of(setting, rule)
+        for method in methods:
+            engine = engine_of(setting, method)
             if engine is None:
                 continue
             if engine.parts.verify not in ACCEPTANCE:
-                raise InvalidInput("method", rule.label, "one whose acceptance is known: Algorithm 1, vanilla or RRSw")
-            if rule.label in self.engines:
-                raise InvalidInput("method", rule.label, "a label of its own for each")
-            self.engines[rule.label] = engine
+                raise InvalidInput(
+                    "method", method.label, "one whose acceptance is known: Algorithm 1, vanilla or RRSw"
+                )
+            if method.label in self.engines:
+                raise InvalidInput("method", method.label, "a label of its own for each")
+            self.engines[method.label] = engine
         if not self.engines:
-            raise InvalidInput("methods", [rule.label for rule in rules], "at least one that drafts")
+            raise InvalidInput("methods", [method.label for method in methods], "at least one that drafts")
         self.setting = setting
         self.host = next(iter(self.engines.values()))
 
     @property
     def labels(self) -> list[str]:
-        """The rules that draft, in their order."""
+        """The methods that draft, in their order."""
         return list(self.engines)
 
-    def nothing(self) -> SharedAnswer:
+    def empty_answer(self) -> SharedAnswer:
         """An answer before its first context."""
         sampling = [label for label, engine in self.engines.items() if engine.lead < engine.shape.width]
         return SharedAnswer(
@@ -164,15 +168,15 @@ class Contexts:
             by_depth={label: [0.0] * engine.shape.depth for label, engine in self.engines.items()},
         )
 
-    def look(self, session: Session, draws: Draws) -> Look:
-        """Every rule's tree below the session's text, and the target's rows on all of them."""
+    def draft_all(self, session: Session, draws: Draws) -> DraftedContext:
+        """Draft every method's tree below the session's text, and read the target's rows on all of them."""
         self.host.catch_up(session)
         text = on_device(session.tokens, self.setting.target.device)
         logits = session.draft.root(text, session.features)
         drafted = self._grown(session, logits, draws)
         tokens, parents, rows = joined([each.tree for each in drafted.values()])
         scored = self._scored(session, tokens, parents)
-        return Look(
+        return DraftedContext(
             self._rows(self.host, logits),
             drafted,
             dict(zip(drafted, rows, strict=True)),
@@ -180,33 +184,33 @@ class Contexts:
             Laws(self.setting.processing, scored.logits),
         )
 
-    def note(self, found: SharedAnswer, look: Look, end: Collection[int]) -> None:
+    def record(self, found: SharedAnswer, context: DraftedContext, end: Collection[int]) -> None:
         """Add a context's figures to an answer; `by_depth` is added up."""
         for label, engine in self.engines.items():
-            tree, target, tail = self._laws(look, engine)
+            tree, target, tail = self._laws(context, engine)
             reached = reach(tree, target, tail, engine.parts.verify, end)
             deep = by_depth(tree, reached, engine.shape.depth)
             found.expected[label].append(tokens_given(tree, reached, end))
             found.accepted[label].append(deep[0])
             found.by_depth[label] = [a + b for a, b in zip(found.by_depth[label], deep, strict=True)]
             if label in found.coverage:
-                found.coverage[label].append(_coverage(look.root, engine.support))
+                found.coverage[label].append(_coverage(context.root, engine.support))
 
-    def write(
-        self, session: Session, look: Look, label: str, draws: Draws, end: Collection[int] = ()
+    def extend(
+        self, session: Session, context: DraftedContext, label: str, draws: Draws, end: Collection[int] = ()
     ) -> tuple[int, ...]:
-        """One rule verifies its tree and the session goes on with what it emits, up to the first end token."""
+        """One method verifies its tree and the session goes on with what it emits, up to the first end token."""
         engine = self.engines[label]
-        tree, target, tail = self._laws(look, engine)
+        tree, target, tail = self._laws(context, engine)
         emitted, path = descend(tree, target, tail, engine.parts.verify, engine.lead, draws, session.cycles)
-        own = look.rows[_trees(engine)]
+        own = context.rows[_trees(engine)]
         kept = on_device([0, *(own[node] for node in path)], self.setting.target.device)
         tokens = until(emitted, end)
-        engine.advance(session, kept, look.scored, tokens)
+        engine.advance(session, kept, context.scored, tokens)
         return tokens
 
     def _grown(self, session: Session, root: Tensor, draws: Draws) -> dict[Trees, Drafted]:
-        """The trees of all rules, grown together: a level's nodes are expanded once, whoever asked for them."""
+        """The trees of all methods, grown together: a level's nodes are expanded once, whoever asked for them."""
         engines = {_trees(engine): engine for engine in self.engines.values()}
         ids = self.setting.draft.ids
         growing = {
@@ -257,12 +261,14 @@ class Contexts:
     def _rows(self, engine: Engine, logits: Tensor) -> DraftRows:
         return DraftRows.logits(logits, self.setting.processing.temperature, engine.support)
 
-    def _laws(self, look: Look, engine: Engine) -> tuple[Tree, Callable[[int], Tensor], Callable[[int], Tensor]]:
-        """A rule's tree, with the target law and q~ below a node as functions of the node."""
-        drafted, rows = look.drafted[_trees(engine)], look.rows[_trees(engine)]
+    def _laws(
+        self, context: DraftedContext, engine: Engine
+    ) -> tuple[Tree, Callable[[int], Tensor], Callable[[int], Tensor]]:
+        """A method's tree, with the target law and q~ below a node as functions of the node."""
+        drafted, rows = context.drafted[_trees(engine)], context.rows[_trees(engine)]
 
         def target(node: int) -> Tensor:
-            return look.laws[0 if node == ROOT else rows[node]]
+            return context.laws[0 if node == ROOT else rows[node]]
 
         def tail(node: int) -> Tensor:
             return engine.parts.tail(drafted, node, self.setting.target.vocabulary, self.setting.draft.ids)

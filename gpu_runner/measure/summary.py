@@ -11,9 +11,23 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from gpu_runner.decode.methods import AUTOREGRESSIVE, Rule
+from gpu_runner.decode.methods import AUTOREGRESSIVE, BASELINE, BenchMethod
 from gpu_runner.measure.bench import Answer
-from gpu_runner.measure.intervals import Interval, finite, interval, median
+from gpu_runner.measure.statistics import (
+    Interval,
+    answered_by_all,
+    differences,
+    finite,
+    interval,
+    mean,
+    means_by_seed,
+    median,
+    pooled,
+    reached_depths,
+    speed_ups,
+    spread,
+    tokens_per_second,
+)
 
 
 @dataclass(frozen=True)
@@ -45,57 +59,31 @@ class Figures:
         return finite(asdict(self))
 
 
-def figures(found: Sequence[Answer], rules: Sequence[Rule]) -> list[Figures]:
-    """The figures of every rule, over the questions and seeds that all rules have answered."""
-    units = set.intersection(*({a.unit for a in found if a.rule == rule.label} for rule in rules))
-    kept = [answer for answer in found if answer.unit in units]
-    by_rule = {rule.label: [answer for answer in kept if answer.rule == rule.label] for rule in rules}
-    return [_figures(rule, by_rule) for rule in rules if by_rule[rule.label]]
+def figures(found: Sequence[Answer], methods: Sequence[BenchMethod]) -> list[Figures]:
+    """The figures of every method, over the questions and seeds that all of them have answered."""
+    by_method = answered_by_all(found, [method.label for method in methods])
+    return [_figures(method, by_method) for method in methods if by_method[method.label]]
 
 
-def _figures(rule: Rule, by_rule: dict[str, list[Answer]]) -> Figures:
-    own, label = by_rule[rule.label], rule.label
-    emitted = [n for answer in own for n in answer.emitted]
-    accepted = [n for answer in own for n in answer.accepted]
-    expected = [n for answer in own for n in answer.expected]
-    seeds = sorted({answer.seed for answer in own})
-    per_seed = [_tau([answer for answer in own if answer.seed == seed]) for seed in seeds]
-    baseline = by_rule.get("top-k") if label not in ("top-k", AUTOREGRESSIVE) else None
-    plain = by_rule.get(AUTOREGRESSIVE) if label != AUTOREGRESSIVE else None
-    speed = [a.rate / b.rate for a, b in zip(own, plain, strict=True)] if plain else []
+def _figures(method: BenchMethod, by_method: dict[str, list[Answer]]) -> Figures:
+    own, label = by_method[method.label], method.label
+    emitted, expected = pooled(own, "emitted"), pooled(own, "expected")
+    baseline = by_method.get(BASELINE) if label not in (BASELINE, AUTOREGRESSIVE) else None
+    plain = by_method.get(AUTOREGRESSIVE) if label != AUTOREGRESSIVE else None
+    ratios = [ratio for each in speed_ups(own, plain).values() for ratio in each] if plain else []
     return Figures(
         method=label,
         answers=len(own),
         cycles=len(emitted),
-        tokens=sum(emitted),
-        tau=_tau(own),
-        tau_std=statistics.stdev(per_seed) if len(per_seed) > 1 else None,
-        expected_tau=statistics.fmean(expected) if expected else None,
-        difference=_paired(own, baseline, "emitted") if baseline else None,
-        expected_difference=_paired(own, baseline, "expected") if baseline and expected else None,
-        by_depth=tuple(sum(n >= depth for n in accepted) / len(accepted) for depth in range(1, rule.shape.depth + 1))
-        if accepted
-        else (),
-        tokens_per_second=sum(emitted) / sum(answer.seconds for answer in own),
-        speed_up=interval(speed) if speed else None,
-        drafting=median([seconds for answer in own for seconds in answer.drafting]),
-        verifying=median([seconds for answer in own for seconds in answer.verifying]),
+        tokens=sum(len(answer.tokens) for answer in own),
+        tau=statistics.fmean(emitted),
+        tau_std=spread(means_by_seed(own, "emitted").values()),
+        expected_tau=mean(expected),
+        difference=interval(differences(own, baseline, "emitted")) if baseline else None,
+        expected_difference=interval(differences(own, baseline, "expected")) if baseline and expected else None,
+        by_depth=reached_depths(pooled(own, "accepted"), method.shape.depth),
+        tokens_per_second=tokens_per_second(own),
+        speed_up=interval(ratios) if ratios else None,
+        drafting=median(pooled(own, "drafting")),
+        verifying=median(pooled(own, "verifying")),
     )
-
-
-def _tau(answers: Sequence[Answer]) -> float:
-    return sum(sum(a.emitted) for a in answers) / sum(len(a.emitted) for a in answers)
-
-
-def _paired(own: Sequence[Answer], other: Sequence[Answer], what: str) -> Interval:
-    """Differences question by question, each question's cycles of all seeds pooled."""
-    first, second = by_question(own, what), by_question(other, what)
-    return interval([first[question] - second[question] for question in first])
-
-
-def by_question(answers: Sequence[Answer], what: str) -> dict[tuple[str, int | str], float]:
-    """The mean of a figure of the cycles ("emitted", "accepted", "expected") of each question, all seeds pooled."""
-    pooled: dict[tuple[str, int | str], list[float]] = {}
-    for answer in answers:
-        pooled.setdefault((answer.question_set, answer.question), []).extend(getattr(answer, what))
-    return {question: statistics.fmean(values) for question, values in pooled.items()}

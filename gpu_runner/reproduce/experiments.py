@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from dataclasses import MISSING, asdict, dataclass, fields, replace
+from typing import Any, get_type_hints
+
+from pydantic import create_model
 
 from gpu_runner.decode.draft_rows import check_support
 from gpu_runner.decode.draws import check_seed
-from gpu_runner.decode.methods import AUTOREGRESSIVE, Rule, find_rules
+from gpu_runner.decode.methods import AUTOREGRESSIVE, BASELINE, BenchMethod, find_methods
 from gpu_runner.reproduce.question_sets import SETS
 from gpu_runner.reproduce.run_folder import WHOLE, Line, Shard
+from gpu_runner.reproduce.strict_json import Fields, read_fields
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
 
-BASELINE = "top-k"
 SAME_CONTEXTS = "same contexts"
 SUPPORTS = (128, 256, 512, 1024, None)
 LEADS = range(6)
@@ -42,7 +44,7 @@ class Cell:
     """Methods that are compared with each other at one temperature."""
 
     name: str
-    rules: tuple[Rule, ...]
+    methods: tuple[BenchMethod, ...]
     temperature: float
 
 
@@ -62,7 +64,7 @@ class Experiment:
     @property
     def shape(self) -> TreeShape:
         """The tree that all its methods draft; Table 4 has one of its own, whatever is asked for."""
-        return self.cells[0].rules[0].shape
+        return self.cells[0].methods[0].shape
 
     def cell(self, name: str) -> Cell:
         """The cell of a name."""
@@ -81,7 +83,7 @@ class Task:
 
 
 def _one_cell(names: Sequence[str], base: Base) -> tuple[Cell, ...]:
-    return (Cell("", tuple(find_rules(names, base.shape, support=base.support)), base.temperature),)
+    return (Cell("", tuple(find_methods(names, base.shape, support=base.support)), base.temperature),)
 
 
 def _table2(base: Base) -> Experiment:
@@ -102,12 +104,12 @@ def _table4(base: Base) -> Experiment:
 
 
 def _table5(base: Base) -> Experiment:
-    rules = [*find_rules([BASELINE], base.shape, support=base.support)]
+    methods = [*find_methods([BASELINE], base.shape, support=base.support)]
     for support in SUPPORTS:
-        (rheo,) = find_rules(["rheo"], base.shape, support=support)
-        rules.append(replace(rheo, label=f"{rheo.label}, support {support or 'full'}"))
+        (rheo,) = find_methods(["rheo"], base.shape, support=support)
+        methods.append(replace(rheo, label=f"{rheo.label}, support {support or 'full'}"))
     title = "Table 5: support of the sampling law"
-    return Experiment("table5", title, (Cell("", tuple(rules), base.temperature),), ("mt_bench",))
+    return Experiment("table5", title, (Cell("", tuple(methods), base.temperature),), ("mt_bench",))
 
 
 def _figure3(base: Base) -> Experiment:
@@ -117,8 +119,8 @@ def _figure3(base: Base) -> Experiment:
 
 
 def _figure4(base: Base) -> Experiment:
-    rules = tuple(find_rules([BASELINE, "rheo:0", "rheo:1"], base.shape, support=base.support))
-    cells = tuple(Cell(f"T = {temperature:g}", rules, temperature) for temperature in TEMPERATURES)
+    methods = tuple(find_methods([BASELINE, "rheo:0", "rheo:1"], base.shape, support=base.support))
+    cells = tuple(Cell(f"T = {temperature:g}", methods, temperature) for temperature in TEMPERATURES)
     sets = ("mt_bench", "gsm8k", "humaneval")
     return Experiment("figure4", "Figure 4: acceptance length against temperature", cells, sets)
 
@@ -163,7 +165,7 @@ def tasks(
                 if number >= len(ids) or not shard.has(number + place):
                     continue
                 for cell in experiment.cells:
-                    own = [rule.label for rule in cell.rules] if on != SAME else []
+                    own = [method.label for method in cell.methods] if on != SAME else []
                     same = [SAME_CONTEXTS] if on != OWN else []
                     for what in (*own, *same):
                         yield Task(cell.name, name, ids[number], seed, what)
@@ -219,25 +221,14 @@ class Arguments:
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Arguments:
         """The arguments that were kept with results."""
-        names = {field.name for field in fields(cls)}
-        document = {"backend": None, **document}
-        if document.keys() != names:
-            odd = sorted(document.keys() ^ names)[0]
-            raise InvalidInput("arguments", odd, f"the fields {', '.join(sorted(names))}")
-        for name in ("threads", "width", "depth", "budget", "support", "length", "seeds", "seed"):
-            if type(document[name]) is not int:
-                raise InvalidInput(name, document[name], "an int, as results are kept with")
-        for name in ("experiment", "target", "draft", "dtype", "device", "on", "digest"):
-            if not isinstance(document[name], str):
-                raise InvalidInput(name, document[name], "a string, as results are kept with")
-        if type(document["temperature"]) not in (int, float):
-            raise InvalidInput("temperature", document["temperature"], "a number, as results are kept with")
-        asked = document["asked"]
-        if not isinstance(asked, dict) or not asked or not all(isinstance(ids, list) and ids for ids in asked.values()):
-            raise InvalidInput("asked", asked, "for each question set the ids of some questions")
-        if strange := [each for ids in asked.values() for each in ids if type(each) not in (int, str)]:
-            raise InvalidInput("asked", strange[0], "an id, which is an int or a string")
-        return cls(**document)
+        types = get_type_hints(cls)
+        required = {field.name: (types[field.name], ...) for field in fields(cls) if field.default is MISSING}
+        optional = {name: (types[name], None) for name in types.keys() - required.keys()}
+        schema = create_model("ArgumentFields", __base__=Fields, **required, **optional)  # type: ignore[call-overload]
+        found = cls(**vars(read_fields(schema, document, "arguments")))
+        if not found.asked or not all(found.asked.values()):
+            raise InvalidInput("arguments: asked", found.asked, "for each question set the ids of some questions")
+        return found
 
     @property
     def as_in_the_paper(self) -> bool:

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exact.report.style import CYCLE, INK, MUTED, save_figure, style
-from gpu_runner.reproduce.experiments import BASELINE, Cell
+from gpu_runner.decode.methods import BASELINE
+from gpu_runner.reproduce.experiments import Cell
 from gpu_runner.reproduce.paper import FINDINGS
-from gpu_runner.reproduce.results import Entry
+from gpu_runner.reproduce.results import ResultRow
 from gpu_runner.reproduce.tables import heading, title_of
 from rheo_core import InvalidInput
 
@@ -52,7 +53,7 @@ def sweep_figure(report: Report, path: Path) -> None:
     """Draw figure 3 or 4 to a file (png, svg or pdf): a panel for each question set that has results."""
     from matplotlib.figure import Figure
 
-    sets = list(dict.fromkeys(entry.question_set for entry in report.entries if entry.question_set is not None))
+    sets = list(dict.fromkeys(row.question_set for row in report.rows if row.question_set is not None))
     if not sets:
         raise InvalidInput("plot", "no results", "at least one question that every method has answered")
     columns = 2 if len(sets) == 4 else min(len(sets), 3)
@@ -62,7 +63,7 @@ def sweep_figure(report: Report, path: Path) -> None:
         panels = figure.subplots(rows, columns, squeeze=False)
         draw = _draw_leads if report.experiment.name == "figure3" else _draw_temperatures
         for panel, name in zip(panels.flat, sets, strict=False):
-            draw(panel, report, [entry for entry in report.entries if entry.question_set == name])
+            draw(panel, report, [row for row in report.rows if row.question_set == name])
             panel.set_title(title_of(name))
         for panel in panels.flat[len(sets) :]:
             panel.remove()
@@ -77,27 +78,27 @@ def sweep_figure(report: Report, path: Path) -> None:
     save_figure(figure, path)
 
 
-def lead_curve(entries: Sequence[Entry]) -> Curve:
+def lead_curve(rows: Sequence[ResultRow]) -> Curve:
     """Figure 3: rheo's points at x = m."""
-    mine = [(int(entry.method.rpartition("=")[2]), entry) for entry in entries if entry.method.startswith("rheo m=")]
+    mine = [(int(row.method.rpartition("=")[2]), row) for row in rows if row.method.startswith("rheo m=")]
     return _curve("rheo", CYCLE[0], sorted(mine, key=lambda pair: pair[0]))
 
 
-def temperature_curves(cells: Sequence[Cell], entries: Sequence[Entry]) -> list[Curve]:
+def temperature_curves(cells: Sequence[Cell], rows: Sequence[ResultRow]) -> list[Curve]:
     """Figure 4: a curve for each method, at x = T."""
     temperatures = {cell.name: cell.temperature for cell in cells}
     curves = []
     colours = iter(CYCLE)
-    for label in dict.fromkeys(entry.method for entry in entries):
-        mine = [(temperatures[entry.cell], entry) for entry in entries if entry.method == label]
+    for label in dict.fromkeys(row.method for row in rows):
+        mine = [(temperatures[row.cell], row) for row in rows if row.method == label]
         colour = MUTED if label == BASELINE else next(colours)
         curves.append(_curve(label, colour, sorted(mine, key=lambda pair: pair[0])))
     return curves
 
 
-def _curve(label: str, colour: str, entries: Sequence[tuple[float, Entry]]) -> Curve:
-    given = tuple(_point(x, e.given_trees, e.given_difference) for x, e in entries if e.given_trees is not None)
-    counted = tuple(_point(x, e.mean, e.difference) for x, e in entries if e.mean is not None)
+def _curve(label: str, colour: str, rows: Sequence[tuple[float, ResultRow]]) -> Curve:
+    given = tuple(_point(x, e.given_trees, e.given_difference) for x, e in rows if e.given_trees is not None)
+    counted = tuple(_point(x, e.mean, e.difference) for x, e in rows if e.mean is not None)
     return Curve(label, colour, given, counted)
 
 
@@ -107,9 +108,9 @@ def _point(x: float, y: float | None, difference: Any) -> Point:
     return Point(x, y, half)
 
 
-def _draw_leads(panel: Axes, report: Report, entries: Sequence[Entry]) -> None:
-    curve = lead_curve(entries)
-    baseline = next((entry for entry in entries if entry.method == BASELINE), None)
+def _draw_leads(panel: Axes, report: Report, rows: Sequence[ResultRow]) -> None:
+    curve = lead_curve(rows)
+    baseline = next((row for row in rows if row.method == BASELINE), None)
     if baseline is not None and baseline.given_trees is not None:
         panel.axhline(baseline.given_trees, color=CYCLE[0], linestyle="--", linewidth=1.2, label=f"top-k, {GIVEN}")
     if baseline is not None and baseline.mean is not None:
@@ -120,8 +121,8 @@ def _draw_leads(panel: Axes, report: Report, entries: Sequence[Entry]) -> None:
     panel.set_xlabel("m, deterministic leads before the sampled slot")
 
 
-def _draw_temperatures(panel: Axes, report: Report, entries: Sequence[Entry]) -> None:
-    curves = temperature_curves(report.experiment.cells, entries)
+def _draw_temperatures(panel: Axes, report: Report, rows: Sequence[ResultRow]) -> None:
+    curves = temperature_curves(report.experiment.cells, rows)
     for number, curve in enumerate(curves):
         shift = APART * (number - (len(curves) - 1) / 2)
         _bars(panel, curve.given or curve.counted, curve.colour, curve.label, shift)

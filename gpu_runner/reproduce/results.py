@@ -13,20 +13,35 @@ from dataclasses import asdict, dataclass, field
 from itertools import zip_longest
 from typing import Any
 
-from gpu_runner.decode.methods import AUTOREGRESSIVE, Rule
+from gpu_runner.decode.methods import AUTOREGRESSIVE, BASELINE, BenchMethod
 from gpu_runner.measure.bench import Answer
-from gpu_runner.measure.intervals import Interval, deviation, finite, median, stratified
 from gpu_runner.measure.shared_contexts import SharedAnswer
-from gpu_runner.measure.summary import by_question
-from gpu_runner.reproduce.experiments import BASELINE, Cell, Experiment
+from gpu_runner.measure.statistics import (
+    Interval,
+    Question,
+    answered_by_all,
+    by_question,
+    deviation,
+    differences,
+    finite,
+    mean,
+    means_by_seed,
+    median,
+    pooled,
+    reached_depths,
+    speed_ups,
+    spread,
+    stratified,
+    tokens_per_second,
+)
+from gpu_runner.reproduce.experiments import Cell, Experiment
 
-Question = tuple[str, int | str]
 FEWEST = 10
 """Acceptances to expect before agreement with what was counted says anything."""
 
 
 @dataclass(frozen=True)
-class Walk:
+class SharedContextAnswer:
     """A text on whose contexts all methods of a cell drafted, and where it belongs."""
 
     cell: str
@@ -36,12 +51,12 @@ class Walk:
     shared: SharedAnswer
 
     def given(self, count: str) -> dict[str, list[float]]:
-        """By method, one entry a context: what "emitted" or "accepted" is expected to be given the trees."""
+        """By method, one row a context: what "emitted" or "accepted" is expected to be given the trees."""
         return self.shared.accepted if count == "accepted" else self.shared.expected
 
 
 @dataclass(frozen=True)
-class Entry:
+class ResultRow:
     """One method of a cell on one question set; `question_set` None is the average of the sets.
 
     `mean` is tau, or the acceptance rate where the experiment counts accepted tokens: all cycles of the own texts
@@ -79,7 +94,7 @@ class Entry:
 
 
 @dataclass
-class _Part:
+class SetStatistics:
     """One method on one set, before anything is averaged."""
 
     questions: set[Question] = field(default_factory=set)
@@ -95,120 +110,103 @@ class _Part:
     coverage: list[float] = field(default_factory=list)
 
 
-def entries(
-    experiment: Experiment, sets: Sequence[str], answers: Sequence[Answer], walks: Sequence[Walk]
-) -> list[Entry]:
+def result_rows(
+    experiment: Experiment, sets: Sequence[str], answers: Sequence[Answer], shared: Sequence[SharedContextAnswer]
+) -> list[ResultRow]:
     """Every method of every cell: each set with anything measured, then their average where there are several."""
-    found: list[Entry] = []
+    found: list[ResultRow] = []
     for cell in experiment.cells:
-        parts: dict[str, dict[str, _Part]] = {rule.label: {} for rule in cell.rules}
+        of_set: dict[str, dict[str, SetStatistics]] = {method.label: {} for method in cell.methods}
         for name in sets:
             own = [answer for answer in answers if (answer.cell, answer.question_set) == (cell.name, name)]
-            shared = [walk for walk in walks if (walk.cell, walk.question_set) == (cell.name, name)]
-            for label, part in _parts(cell, own, shared, experiment.count).items():
-                parts[label][name] = part
-        for rule in cell.rules:
-            mine = parts[rule.label]
-            found += [_entry(cell, rule, name, [part]) for name, part in mine.items()]
+            same = [each for each in shared if (each.cell, each.question_set) == (cell.name, name)]
+            for label, measured in _set_statistics(cell, own, same, experiment.count).items():
+                of_set[label][name] = measured
+        for method in cell.methods:
+            mine = of_set[method.label]
+            found += [_row(cell, method, name, [measured]) for name, measured in mine.items()]
             if len(mine) > 1:
-                found.append(_entry(cell, rule, None, list(mine.values())))
+                found.append(_row(cell, method, None, list(mine.values())))
     return found
 
 
-def _parts(cell: Cell, own: Sequence[Answer], shared: Sequence[Walk], count: str) -> dict[str, _Part]:
-    """The parts of all methods on one set."""
-    labels = [rule.label for rule in cell.rules]
-    units = set.intersection(*({answer.unit for answer in own if answer.rule == label} for label in labels))
-    if not units and not shared:
+def _set_statistics(
+    cell: Cell, own: Sequence[Answer], shared: Sequence[SharedContextAnswer], count: str
+) -> dict[str, SetStatistics]:
+    """The statistics of all methods on one set."""
+    by_label = answered_by_all(own, [method.label for method in cell.methods])
+    if not any(by_label.values()) and not shared:
         return {}
-    parts = {label: _Part() for label in labels}
-    for label, part in parts.items():
-        mine = {answer.unit: answer for answer in own if answer.rule == label}
-        part.answers = [mine[unit] for unit in sorted(units, key=repr)]
-        part.questions = {(walk.question_set, walk.question) for walk in shared}
-        part.questions |= {(answer.question_set, answer.question) for answer in part.answers}
-        _count(part, count if label != AUTOREGRESSIVE else "emitted")
-        _walk(part, shared, label, count)
-    for label, part in parts.items():
-        if label in (AUTOREGRESSIVE, BASELINE):
-            part.differences, part.given_differences = [], []
-        elif part.answers:
-            mine_by, base_by = by_question(part.answers, count), by_question(parts[BASELINE].answers, count)
-            part.differences = [mine_by[question] - base_by[question] for question in mine_by]
-        if AUTOREGRESSIVE in parts and label != AUTOREGRESSIVE:
-            part.speed = _ratios(part.answers, parts[AUTOREGRESSIVE].answers)
-    return parts
+    found = {}
+    for label, answers in by_label.items():
+        measured = SetStatistics(answers=answers, questions={(each.question_set, each.question) for each in shared})
+        measured.questions |= set(by_question(answers))
+        # the target's own token is all that the baseline emits, so a rate of accepted drafts would be 0 of nothing
+        counted = count if label != AUTOREGRESSIVE else "emitted"
+        measured.means, measured.mean = means_by_seed(answers, counted), mean(pooled(answers, counted))
+        accepted = pooled(answers, "accepted")
+        measured.by_depth = reached_depths(accepted, int(max(accepted, default=0)))
+        _add_shared(measured, shared, label, count)
+        if label not in (AUTOREGRESSIVE, BASELINE):
+            measured.differences = differences(answers, by_label[BASELINE], count)
+        if AUTOREGRESSIVE in by_label and label != AUTOREGRESSIVE:
+            ratios = speed_ups(answers, by_label[AUTOREGRESSIVE])
+            measured.speed = [statistics.fmean(values) for values in ratios.values()]
+        found[label] = measured
+    return found
 
 
-def _count(part: _Part, count: str) -> None:
-    """Means over the cycles of the own texts: all pooled, and seed by seed."""
-    cycles = {seed: [n for a in part.answers if a.seed == seed for n in getattr(a, count)] for seed in _seeds(part)}
-    part.means = {seed: statistics.fmean(values) for seed, values in cycles.items()}
-    pooled = [n for values in cycles.values() for n in values]
-    part.mean = statistics.fmean(pooled) if pooled else None
-    accepted = [n for answer in part.answers for n in answer.accepted]
-    if accepted:
-        part.by_depth = tuple(sum(n >= d for n in accepted) / len(accepted) for d in range(1, max(accepted) + 1))
-
-
-def _walk(part: _Part, shared: Sequence[Walk], label: str, count: str) -> None:
-    """What is expected given the trees, on shared contexts."""
-    by: dict[Question, list[float]] = {}
+def _add_shared(measured: SetStatistics, shared: Sequence[SharedContextAnswer], label: str, count: str) -> None:
+    """Add what is expected given the trees, on shared contexts."""
+    beyond: dict[Question, list[float]] = {}
     deep: list[list[float]] = []
-    for walk in shared:
-        given = walk.given(count)
+    for each in shared:
+        given = each.given(count)
         if label not in given:
             return
-        part.given += given[label]
-        part.coverage += walk.shared.coverage.get(label, [])
-        deep.append([len(given[label]) * value for value in walk.shared.by_depth[label]])
+        measured.given += given[label]
+        measured.coverage += each.shared.coverage.get(label, [])
+        deep.append([len(given[label]) * value for value in each.shared.by_depth[label]])
         pairs = zip(given[label], given[BASELINE], strict=True)
-        by.setdefault((walk.question_set, walk.question), []).extend(a - b for a, b in pairs)
-    part.given_by_depth = tuple(sum(column) / len(part.given) for column in zip(*deep, strict=True))
-    part.given_differences = [statistics.fmean(values) for values in by.values()]
+        beyond.setdefault((each.question_set, each.question), []).extend(a - b for a, b in pairs)
+    measured.given_by_depth = tuple(sum(column) / len(measured.given) for column in zip(*deep, strict=True))
+    if label != BASELINE:
+        measured.given_differences = [statistics.fmean(values) for values in beyond.values()]
 
 
-def _ratios(own: Sequence[Answer], plain: Sequence[Answer]) -> list[float]:
-    """Speed-ups, one a question: the mean over its seeds of tokens a second to the baseline's."""
-    by: dict[Question, list[float]] = {}
-    for mine, other in zip(own, plain, strict=True):
-        by.setdefault((mine.question_set, mine.question), []).append(mine.rate / other.rate)
-    return [statistics.fmean(values) for values in by.values()]
-
-
-def _entry(cell: Cell, rule: Rule, name: str | None, parts: Sequence[_Part]) -> Entry:
-    """One set's part, or the average of several; what one of them lacks is missing in the average."""
-    answers = [answer for part in parts for answer in part.answers]
-    seeds = set.intersection(*(set(part.means) for part in parts))
-    per_seed = [statistics.fmean(part.means[seed] for part in parts) for seed in sorted(seeds)]
-    means = [part.mean for part in parts if part.mean is not None]
-    given = [statistics.fmean(part.given) for part in parts if part.given]
-    coverage = [statistics.fmean(part.coverage) for part in parts if part.coverage]
-    seconds = sum(answer.seconds for answer in answers)
-    whole = len(parts)
-    return Entry(
+def _row(cell: Cell, method: BenchMethod, name: str | None, sets: Sequence[SetStatistics]) -> ResultRow:
+    """One set's statistics, or the average of several; what one of them lacks is missing in the average."""
+    answers = [answer for each in sets for answer in each.answers]
+    seeds = set.intersection(*(set(each.means) for each in sets))
+    return ResultRow(
         cell=cell.name,
-        method=rule.label,
+        method=method.label,
         question_set=name,
-        support=rule.support,
-        questions=sum(len(part.questions) for part in parts),
+        support=method.support,
+        questions=sum(len(each.questions) for each in sets),
         answers=len(answers),
         cycles=sum(len(answer.emitted) for answer in answers),
-        contexts=sum(len(part.given) for part in parts),
-        mean=statistics.fmean(means) if len(means) == whole else None,
-        std=statistics.stdev(per_seed) if len(per_seed) > 1 else None,
-        difference=stratified([part.differences for part in parts]),
-        surplus=_surplus(answers, rule.shape.depth),
-        given_trees=statistics.fmean(given) if len(given) == whole else None,
-        given_difference=stratified([part.given_differences for part in parts]),
-        by_depth=_columns([part.by_depth for part in parts]),
-        given_by_depth=_columns([part.given_by_depth for part in parts]),
-        tokens_per_second=sum(len(answer.tokens) for answer in answers) / seconds if seconds else None,
-        speed_up=stratified([part.speed for part in parts]),
-        drafting=median([each for answer in answers for each in answer.drafting]),
-        verifying=median([each for answer in answers for each in answer.verifying]),
-        coverage=statistics.fmean(coverage) if len(coverage) == whole else None,
+        contexts=sum(len(each.given) for each in sets),
+        mean=_average([each.mean for each in sets]),
+        std=spread(statistics.fmean(each.means[seed] for each in sets) for seed in sorted(seeds)),
+        difference=stratified([each.differences for each in sets]),
+        surplus=_surplus(answers, method.shape.depth),
+        given_trees=_average([mean(each.given) for each in sets]),
+        given_difference=stratified([each.given_differences for each in sets]),
+        by_depth=_columns([each.by_depth for each in sets]),
+        given_by_depth=_columns([each.given_by_depth for each in sets]),
+        tokens_per_second=tokens_per_second(answers) if answers else None,
+        speed_up=stratified([each.speed for each in sets]),
+        drafting=median(pooled(answers, "drafting")),
+        verifying=median(pooled(answers, "verifying")),
+        coverage=_average([mean(each.coverage) for each in sets]),
     )
+
+
+def _average(values: Sequence[float | None]) -> float | None:
+    """The mean of the sets' values; None where one has none."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if len(known) == len(values) else None
 
 
 def _surplus(answers: Sequence[Answer], depth: int) -> Interval | None:
@@ -232,7 +230,3 @@ def _surplus(answers: Sequence[Answer], depth: int) -> Interval | None:
 def _columns(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:
     """The mean of rows, place by place; a shorter row goes on with zeros."""
     return tuple(statistics.fmean(column) for column in zip_longest(*rows, fillvalue=0.0))
-
-
-def _seeds(part: _Part) -> list[int]:
-    return sorted({answer.seed for answer in part.answers})

@@ -26,9 +26,10 @@ from gpu_runner.reproduce.experiments import (
 )
 from gpu_runner.reproduce.paper import paper_values
 from gpu_runner.reproduce.question_sets import SetQuestion, load_set
-from gpu_runner.reproduce.records import answer_of, task_of, walk_of
-from gpu_runner.reproduce.results import Entry, Walk, entries
+from gpu_runner.reproduce.records import read_answer, read_shared, read_task
+from gpu_runner.reproduce.results import ResultRow, SharedContextAnswer, result_rows
 from gpu_runner.reproduce.run_folder import Line, read
+from gpu_runner.reproduce.strict_json import Fields, read_fields
 from gpu_runner.reproduce.tables import Paper
 from rheo_core import InvalidInput
 
@@ -48,7 +49,7 @@ def digest(questions: Questions) -> str:
     return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
 
 
-class Performer:
+class TaskRunner:
     """Does the tasks of a run with a loaded pair."""
 
     def __init__(self, setting: Setting, experiment: Experiment, questions: Questions) -> None:
@@ -71,20 +72,20 @@ class Performer:
         return replace(self.setting, processing=replace(self.setting.processing, temperature=cell.temperature))
 
     def _answer(self, cell: Cell, task: Task) -> Answer:
-        rule = next(rule for rule in cell.rules if rule.label == task.what)
-        setting, key = self.setting_of(cell), (cell.name, rule.label)
+        method = next(method for method in cell.methods if method.label == task.what)
+        setting, key = self.setting_of(cell), (cell.name, method.label)
         if key not in self._engines:
-            self._engines[key] = engine_of(setting, rule)
+            self._engines[key] = engine_of(setting, method)
         number = number_of(task.question_set, task.question)
         turns = self._turns[task.question_set, task.question]
-        done = answer(setting, rule, self._engines[key], number, turns, task.seed)
+        done = answer(setting, method, self._engines[key], number, turns, task.seed)
         return replace(done, question=task.question, question_set=task.question_set, cell=cell.name)
 
     def _shared(self, cell: Cell, task: Task) -> SharedAnswer:
-        rules = [rule for rule in cell.rules if rule.method is not None]
+        methods = [method for method in cell.methods if method.tree_method is not None]
         number = number_of(task.question_set, task.question)
         turns = self._turns[task.question_set, task.question]
-        return same_contexts(self.setting_of(cell), rules, number, turns, task.seed)
+        return same_contexts(self.setting_of(cell), methods, number, turns, task.seed)
 
 
 def remaining(tasks: Sequence[Task], done: Collection[Task]) -> list[Task]:
@@ -99,7 +100,9 @@ def expected_seconds(each: Mapping[str, float], todo: Sequence[Task], asked: Que
     return sum(turns[task.question_set, task.question] * each.get(task.what, drafting) for task in todo)
 
 
-def records_of(arguments: Arguments, lines: Sequence[Line], places: Sequence[str]) -> dict[Task, Answer | Walk]:
+def read_records(
+    arguments: Arguments, lines: Sequence[Line], places: Sequence[str]
+) -> dict[Task, Answer | SharedContextAnswer]:
     """What the lines of a folder hold, in the order of the tasks; a line that is there twice counts once.
 
     Raises `InvalidInput`, naming file and line, where a line is none that the arguments ask for, none that a run can
@@ -107,10 +110,10 @@ def records_of(arguments: Arguments, lines: Sequence[Line], places: Sequence[str
     """
     experiment, every = arguments.made(), arguments.tasks()
     asked = set(every)
-    found: dict[Task, Answer | Walk] = {}
+    found: dict[Task, Answer | SharedContextAnswer] = {}
     first: dict[Task, int] = {}
     for number, (line, place) in enumerate(zip(lines, places, strict=True)):
-        task = task_of(line, place)
+        task = read_task(line, place)
         if task not in asked:
             raise InvalidInput(place, task, "one that the arguments ask for")
         if task in found:
@@ -120,10 +123,10 @@ def records_of(arguments: Arguments, lines: Sequence[Line], places: Sequence[str
         cell = experiment.cell(task.cell)
         first[task] = number
         if task.what == SAME_CONTEXTS:
-            found[task] = walk_of(line, place, task, cell)
+            found[task] = read_shared(line, place, task, cell)
         else:
-            rule = next(rule for rule in cell.rules if rule.label == task.what)
-            found[task] = answer_of(line, place, rule, arguments.length, arguments.fault is not None)
+            method = next(method for method in cell.methods if method.label == task.what)
+            found[task] = read_answer(line, place, method, arguments.length, arguments.fault is not None)
     return {task: found[task] for task in every if task in found}
 
 
@@ -134,7 +137,7 @@ class Report:
     arguments: Arguments
     sources: tuple[Line, ...]
     experiment: Experiment
-    entries: tuple[Entry, ...]
+    rows: tuple[ResultRow, ...]
     paper: Paper | None
     done: int
     total: int
@@ -152,16 +155,19 @@ class Report:
             "done": self.done,
             "total": self.total,
             "finished": self.done == self.total,
-            "results": [entry.document() for entry in self.entries],
+            "results": [row.document() for row in self.rows],
             "paper": None if self.paper is None else [[*key, value] for key, value in self.paper.items()],
         }
 
 
-SAID: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("target", "draft", "dtype", "device"), (str,)),
-    "draft_rope_base": (float, int, type(None)),
-}
-"""What a report says of each start of a run."""
+class SourceFields(Fields, extra="allow"):
+    """What a report says of each start of a run."""
+
+    target: str
+    draft: str
+    dtype: str
+    device: str
+    draft_rope_base: float | None
 
 
 def read_report(folder: Path, name: str) -> Report:
@@ -170,18 +176,15 @@ def read_report(folder: Path, name: str) -> Report:
     if not held.sources:
         raise InvalidInput(str(folder / "provenance.json"), "no runs", "one object for each start")
     for source in held.sources:
-        for said, kinds in SAID.items():
-            if said not in source or not isinstance(source[said], kinds):
-                expected = " or ".join(kind.__name__ for kind in kinds)
-                raise InvalidInput(f"{folder}: the {said} of a run's provenance", source.get(said), expected)
+        read_fields(SourceFields, source, f"{folder}: a run's provenance")
     arguments = Arguments.of(held.arguments)
     if arguments.experiment != name:
         raise InvalidInput("experiment", name, f"{arguments.experiment}, whose results are in {folder}")
     every = arguments.tasks()
-    kept = records_of(arguments, held.lines, held.places)
+    kept = read_records(arguments, held.lines, held.places)
     answers = [each for each in kept.values() if isinstance(each, Answer)]
-    walks = [each for each in kept.values() if isinstance(each, Walk)]
+    shared = [each for each in kept.values() if isinstance(each, SharedContextAnswer)]
     experiment = arguments.made()
-    found = entries(experiment, list(arguments.asked), answers, walks)
+    found = result_rows(experiment, list(arguments.asked), answers, shared)
     paper = paper_values(name, arguments.target, arguments.draft) if arguments.as_in_the_paper else None
     return Report(arguments, held.sources, experiment, tuple(found), paper, len(kept), len(every))

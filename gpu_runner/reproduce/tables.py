@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from exact.cli.tables import blank_table
-from gpu_runner.decode.methods import AUTOREGRESSIVE
-from gpu_runner.measure.intervals import Interval
-from gpu_runner.reproduce.experiments import BASELINE, Cell, Experiment
+from gpu_runner.decode.methods import AUTOREGRESSIVE, BASELINE
+from gpu_runner.measure.statistics import Interval
+from gpu_runner.reproduce.experiments import Cell, Experiment
 from gpu_runner.reproduce.question_sets import SETS
-from gpu_runner.reproduce.results import FEWEST, Entry
+from gpu_runner.reproduce.results import FEWEST, ResultRow
 
 if TYPE_CHECKING:
     from gpu_runner.reproduce.experiments import Arguments
@@ -60,7 +60,7 @@ ROUNDING = 1e-5
 SPEED = "speed-up: mean of the questions' ratios to autoregressive; time with the prefill, same counting on both sides"
 
 
-def tables(experiment: Experiment, found: Sequence[Entry], paper: Paper | None) -> list[Table]:
+def tables(experiment: Experiment, found: Sequence[ResultRow], paper: Paper | None) -> list[Table]:
     """The tables to print, one a cell (Table 5: one a set); cells without results are left out."""
     if experiment.name == "table5":
         sets = dict.fromkeys(entry.question_set for entry in found if entry.question_set is not None)
@@ -94,7 +94,7 @@ def heading(arguments: Arguments, sources: Sequence[Mapping[str, Any]]) -> list[
     ]
 
 
-def notes(experiment: Experiment, found: Sequence[Entry]) -> list[str]:
+def notes(experiment: Experiment, found: Sequence[ResultRow]) -> list[str]:
     """What the columns mean."""
     said = [NOTES[experiment.count]] if any(entry.mean is not None for entry in found) else []
     if any(entry.given_trees is not None for entry in found):
@@ -122,22 +122,22 @@ def title_of(question_set: str | None) -> str:
     return SETS[question_set].columns[1] if question_set in SETS else question_set
 
 
-def _grid(experiment: Experiment, cell: Cell, found: Sequence[Entry], paper: Paper | None) -> Table:
+def _grid(experiment: Experiment, cell: Cell, found: Sequence[ResultRow], paper: Paper | None) -> Table:
     """Methods as rows, sets as columns, their average and the speed-up."""
     columns = list(dict.fromkeys(entry.question_set for entry in found))
     speed = any(entry.speed_up for entry in found)
     table = _table(("method", "", *map(title_of, columns), *(["speed-up"] if speed else [])), cell.name)
-    for rule in cell.rules:
-        mine = [entry for entry in found if entry.method == rule.label]
-        if rule.label == AUTOREGRESSIVE or not mine:
+    for method in cell.methods:
+        mine = [entry for entry in found if entry.method == method.label]
+        if method.label == AUTOREGRESSIVE or not mine:
             continue
         for place, (what, cells, after) in enumerate(_rows(mine, experiment.count, paper)):
-            table.add_row("" if place else rule.label, what, *cells, *([after] if speed else []))
+            table.add_row("" if place else method.label, what, *cells, *([after] if speed else []))
         table.add_section()
     return table
 
 
-def _rows(mine: Sequence[Entry], count: str, paper: Paper | None) -> Iterator[tuple[str, list[str], str]]:
+def _rows(mine: Sequence[ResultRow], count: str, paper: Paper | None) -> Iterator[tuple[str, list[str], str]]:
     """The rows of one method: what they show, a cell for each set, the speed-up."""
     unit = UNITS[count]
     label = mine[0].method
@@ -154,7 +154,7 @@ def _rows(mine: Sequence[Entry], count: str, paper: Paper | None) -> Iterator[tu
         yield "paper", values, paper.get((label, "speed-up"), "-")
 
 
-def _supports(name: str, found: Sequence[Entry], paper: Paper | None) -> Table:
+def _supports(name: str, found: Sequence[ResultRow], paper: Paper | None) -> Table:
     """Table 5: one support a row."""
     headings = ["method", "coverage of q", "τ", "to top-k", "given trees", "to top-k", "drafting"]
     table = _table((*headings, *(["paper: coverage", "τ", "drafting"] if paper else [])), title_of(name))

@@ -10,14 +10,14 @@ import pytest
 import torch
 
 from gpu_runner.audit.audit import audited, audited_engine, text_records, tokens_for
-from gpu_runner.audit.reference_rows import Witness, check_auditable, target_laws
+from gpu_runner.audit.reference_rows import ReferenceRows, check_auditable, target_laws
 from gpu_runner.certify.certify import tiny_pair
 from gpu_runner.certify.engine_law import engine_law
 from gpu_runner.certify.faults import faults
 from gpu_runner.cli.audit import command
 from gpu_runner.decode.draws import Seeded
 from gpu_runner.decode.engine import Engine
-from gpu_runner.decode.methods import Rule, find_rule
+from gpu_runner.decode.methods import BenchMethod, find_method
 from gpu_runner.decode.processing import Processing
 from gpu_runner.measure.bench import Setting
 from gpu_runner.model.drafts.causal import CausalDraft
@@ -65,7 +65,7 @@ def draft_law(draft, target, text):
 def test_rows_are_those_of_plain_forwards(kind, tmp_path):
     target = tiny_model(vocabulary=13)
     draft = drafts(target, tmp_path)[kind]
-    whole, short = (Witness(target, draft, Processing(), PROMPT, best) for best in (64, 4))
+    whole, short = (ReferenceRows(target, draft, Processing(), PROMPT, best) for best in (64, 4))
     text = list(PROMPT)
     for tokens in ([5], [1, 7, 3], [2, 2], [12]):
         for token, (p, q), (few, few_q) in zip(tokens, whole.rows(tokens), short.rows(tokens), strict=True):
@@ -87,7 +87,7 @@ def test_rows_are_those_of_the_processed_law():
     """Temperature and top-k shape the target's row; the draft's has the temperature alone."""
     target = tiny_model(vocabulary=13)
     draft = CausalDraft.skipping(target, [1])
-    ((p, q),) = Witness(target, draft, Processing(0.5, top_k=3), PROMPT, 64).rows([5])
+    ((p, q),) = ReferenceRows(target, draft, Processing(0.5, top_k=3), PROMPT, 64).rows([5])
     law, own = softmax_of(target, PROMPT) ** 2, draft_law(draft, target, PROMPT) ** 2
     law[np.argsort(-law)[3:]] = 0
     assert q is not None
@@ -98,7 +98,7 @@ def test_rows_are_those_of_the_processed_law():
 def test_a_row_does_not_depend_on_its_token():
     target = tiny_model(vocabulary=13)
     draft = CausalDraft.skipping(target, [1])
-    first, second = (Witness(target, draft, Processing(), PROMPT, 4).rows([5, token])[1] for token in (0, 11))
+    first, second = (ReferenceRows(target, draft, Processing(), PROMPT, 4).rows([5, token])[1] for token in (0, 11))
     for one, other in zip(first, second, strict=True):
         assert one is not None
         assert other is not None
@@ -142,8 +142,8 @@ def setting_of(fault=None):
     return Setting(target, CausalDraft.skipping(target, [1]), Processing(), LENGTH, fault=planted)
 
 
-def rule_of(case: Case) -> Rule:
-    return find_rule(case.method, TreeShape(*case.shape))
+def rule_of(case: Case) -> BenchMethod:
+    return find_method(case.method, TreeShape(*case.shape))
 
 
 def run(case: Case):
@@ -221,8 +221,8 @@ def planned(case: Case, contexts: int) -> Growth:
     assert case.fault is not None
     assert isinstance(draft, CausalDraft)
     rule = rule_of(case)
-    assert rule.method is not None
-    engine = Engine(target, draft, rule.method, rule.shape, fault=faults[case.fault])
+    assert rule.tree_method is not None
+    engine = Engine(target, draft, rule.tree_method, rule.shape, fault=faults[case.fault])
     text = list(PROMPT)
     gains = []
     for number in range(contexts):

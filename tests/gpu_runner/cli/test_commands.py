@@ -6,42 +6,24 @@ import sys
 
 import pytest
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
 
 from exact.cli import options
 from exact.cli.main import app as exact_app
-from gpu_runner.cli.main import app
 from gpu_runner.measure import bench as bench_module
 from gpu_runner.model.chat import prompt_ids
 from gpu_runner.model.tiny import tiny_head, tiny_model
 from montecarlo.cli.main import app as montecarlo_app
 from tests.gpu_runner.model.test_eagle3 import changed
-
-WORDS = ["<end>", "user", "assistant", *(chr(ord("a") + i) for i in range(20))]
-TEMPLATE = "{% for m in messages %}{{ m['role'] }} {{ m['content'] }} {% endfor %}assistant"
+from tests.gpu_runner.words import WORDS, run, saved, worded_model
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A tiny Llama with a tokenizer and a chat template, and a head for it in `head`."""
     place = tmp_path_factory.mktemp("tiny")
-    model = tiny_model(vocabulary=len(WORDS), layers=4, dtype=torch.float32).model
-    model.config.eos_token_id = 0
-    model.save_pretrained(place)
-    core = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="<end>"))
-    core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<end>", unk_token="<end>")
-    tokenizer.chat_template = TEMPLATE
-    tokenizer.save_pretrained(place)
-    tiny_head(place / "head", len(WORDS), 15)
+    saved(worded_model(layers=4, dtype=torch.float32), place)
+    tiny_head(place / "head", len(WORDS), 9)
     return place
-
-
-def run(capsys, *arguments):
-    code = options.run(app, [str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def pair(folder, draft="skip:1"):
@@ -304,7 +286,7 @@ def test_bad_arguments_are_one_line_before_a_model_is_loaded(name, folder, monke
 
 
 def test_bad_models_are_one_line(folder, tmp_path, capsys):
-    broken = tiny_head(tmp_path / "broken", len(WORDS), 15)
+    broken = tiny_head(tmp_path / "broken", len(WORDS), 9)
     changed(broken, lambda tensors: tensors.pop("norm.weight"))
     other = tmp_path / "other"
     tiny_model(vocabulary=9, dtype=torch.float32).model.save_pretrained(other)

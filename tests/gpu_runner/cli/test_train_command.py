@@ -5,8 +5,6 @@ import json
 import pytest
 import torch
 
-from exact.cli import options
-from gpu_runner.cli.main import app
 from gpu_runner.decode.autoregressive import autoregressive
 from gpu_runner.model.chat import prompt_ids
 from gpu_runner.model.drafts.checkpoint import read_checkpoint
@@ -14,7 +12,7 @@ from gpu_runner.training.documents import read_documents, sample_documents
 from gpu_runner.training.loop import Training
 from gpu_runner.training.text import Line, parse_line, read_text
 from rheo_core import InvalidInput
-from tests.gpu_runner.words import WORDS, worded_model
+from tests.gpu_runner.words import WORDS, run, saved, worded_model
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +29,7 @@ def conversation(*said):
 def folder(model, tmp_path_factory):
     """The model saved, and training text beside it."""
     place = tmp_path_factory.mktemp("tiny")
-    model.model.save_pretrained(place)
-    model.tokenizer.save_pretrained(place)
+    saved(model, place)
     letters = WORDS[3:]
     lines = [
         conversation(" ".join(letters[(i + j) % 10] for j in range(3)), " ".join(letters[i % 10 :])) for i in range(24)
@@ -41,12 +38,6 @@ def folder(model, tmp_path_factory):
     asked = [{"question_id": i, "turns": [letters[i], letters[-1 - i]]} for i in range(5)]
     (place / "asked.jsonl").write_text("\n".join(json.dumps(line) for line in asked))
     return place
-
-
-def run(capsys, *arguments):
-    code = options.run(app, [str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def trained(folder, out, *more):

@@ -13,7 +13,7 @@ from gpu_runner.cli import options
 from gpu_runner.cli.main import app
 from gpu_runner.decode.draws import FromChooser, KeyedChooser, Seeded
 from gpu_runner.decode.engine import Engine
-from gpu_runner.decode.methods import find_rule
+from gpu_runner.decode.methods import find_method
 from gpu_runner.decode.processing import Processing
 from gpu_runner.model.drafts.causal import CausalDraft
 from gpu_runner.model.drafts.eagle3 import EagleDraft
@@ -69,9 +69,9 @@ def counting(inner="eager"):
 
 def engine_of(drafts, name, kind, backend=None, **options):
     target, known = drafts
-    rule = find_rule(name, SHAPE)
-    assert rule.method is not None
-    return Engine(target, known[kind], rule.method, rule.shape, Processing(0.8), 9, backend=backend, **options)
+    rule = find_method(name, SHAPE)
+    assert rule.tree_method is not None
+    return Engine(target, known[kind], rule.tree_method, rule.shape, Processing(0.8), 9, backend=backend, **options)
 
 
 def cycles(engine, count=6):

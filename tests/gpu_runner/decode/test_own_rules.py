@@ -9,7 +9,7 @@ from gpu_runner.cli.main import app
 from gpu_runner.decode.draws import FromChooser, KeyedChooser
 from gpu_runner.decode.engine import Engine
 from gpu_runner.decode.host_rules import HostVerify, host_proxy
-from gpu_runner.decode.methods import find_rule, tree_method
+from gpu_runner.decode.methods import find_method, tree_method
 from gpu_runner.decode.pool import torch_proxy
 from gpu_runner.decode.verification import torch_verify
 from gpu_runner.model.drafts.causal import CausalDraft
@@ -79,6 +79,6 @@ def test_a_rule_in_a_file_is_certified_on_the_engine(tmp_path, capsys):
     assert options.run(app, ["certify", f"{file}:right", "--draft", "causal", "--device", "cpu"]) == 0
     assert options.run(app, ["certify", f"{file}:wrong", "--draft", "causal", "--device", "cpu"]) == 1
     assert "right m=1" in capsys.readouterr().out
-    assert find_rule(f"{file}:right", SHAPE).label == "right m=1"
+    assert find_method(f"{file}:right", SHAPE).label == "right m=1"
     assert options.run(app, ["certify", f"{file}:none"]) == 2
     assert options.run(app, ["certify", "block"]) == 2

@@ -31,9 +31,9 @@ from exact.cli.options import out
 from gpu_runner.certify.reference_diff import compare_cycle
 from gpu_runner.decode.draws import Seeded
 from gpu_runner.decode.engine import Engine, Session, now
-from gpu_runner.decode.methods import find_rule
-from gpu_runner.measure.intervals import Interval, interval
+from gpu_runner.decode.methods import find_method
 from gpu_runner.measure.provenance import provenance
+from gpu_runner.measure.statistics import Interval, interval
 from gpu_runner.model.causal_lm import CausalModel, check_tree_attention
 from gpu_runner.model.drafts.base import Draft
 from gpu_runner.model.drafts.causal import CausalDraft
@@ -133,9 +133,9 @@ def measured(
     """Identity and latencies of the methods on the contexts of one text; ends early at the clock `until`."""
     engines = {}
     for name in methods:
-        rule = find_rule(name, size.tree)
-        assert rule.method is not None
-        engines[name] = Engine(target, draft, rule.method, rule.shape, backend=backend)
+        rule = find_method(name, size.tree)
+        assert rule.tree_method is not None
+        engines[name] = Engine(target, draft, rule.tree_method, rule.shape, backend=backend)
     found = {name: Timed(draft.name, name, backend=backend) for name in methods}
     first = engines[methods[0]]
     session = first.start([token % size.vocabulary for token in range(7, 7 + size.prompt)])

@@ -8,7 +8,7 @@ from gpu_runner.certify.faults import faults
 from gpu_runner.certify.reference_diff import compare_cycle
 from gpu_runner.decode.draws import Seeded, fold, signed
 from gpu_runner.decode.engine import Engine
-from gpu_runner.decode.methods import find_rule, tree_method
+from gpu_runner.decode.methods import find_method, tree_method
 from gpu_runner.model.causal_lm import CausalModel, check_tree_attention
 from gpu_runner.model.drafts.causal import CausalDraft
 from gpu_runner.model.drafts.eagle3 import EagleDraft
@@ -21,16 +21,16 @@ pytestmark = pytest.mark.gpu
 @pytest.mark.parametrize("kind", DRAFTS)
 @pytest.mark.parametrize("name", ["top-k", "rheo:1", "rheo-rrsw"])
 def test_the_whole_loop_is_certified_on_the_device(kind, name):
-    rule = find_rule(name, TreeShape(2, 2, 3))
-    assert rule.method is not None
-    assert certify_engine(kind, name, rule.method, rule.shape, torch.device("cuda")).lossless
+    rule = find_method(name, TreeShape(2, 2, 3))
+    assert rule.tree_method is not None
+    assert certify_engine(kind, name, rule.tree_method, rule.shape, torch.device("cuda")).lossless
 
 
 @pytest.mark.parametrize("fault", ["no-compaction", "siblings-visible", "residual-from-p"])
 def test_planted_faults_are_refuted_on_the_device(fault):
-    rule = find_rule("rheo:1", TreeShape(2, 2, 3))
-    assert rule.method is not None
-    verdict = certify_engine("causal", "rheo", rule.method, rule.shape, torch.device("cuda"), faults[fault])
+    rule = find_method("rheo:1", TreeShape(2, 2, 3))
+    assert rule.tree_method is not None
+    verdict = certify_engine("causal", "rheo", rule.tree_method, rule.shape, torch.device("cuda"), faults[fault])
     assert verdict.total_variation is not None
     assert verdict.total_variation > 1e-4
 

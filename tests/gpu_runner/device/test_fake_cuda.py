@@ -11,7 +11,7 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTens
 from gpu_runner.decode.draws import Seeded
 from gpu_runner.decode.engine import Engine, Parts
 from gpu_runner.decode.laws import position, rank
-from gpu_runner.decode.methods import find_rule
+from gpu_runner.decode.methods import find_method
 from gpu_runner.decode.processing import Processing
 from gpu_runner.model.causal_lm import CausalModel
 from gpu_runner.model.drafts.causal import CausalDraft
@@ -43,10 +43,10 @@ def target(device) -> CausalModel:
 
 
 def engine_of(name, kind, target, checkpoint, **options):
-    rule = find_rule(name, SHAPE)
-    assert rule.method is not None
+    rule = find_method(name, SHAPE)
+    assert rule.tree_method is not None
     draft = CausalDraft.skipping(target, [1]) if kind == "skip" else EagleDraft(checkpoint, target, "head")
-    return Engine(target, draft, rule.method, rule.shape, support=9, **options)
+    return Engine(target, draft, rule.tree_method, rule.shape, support=9, **options)
 
 
 @pytest.mark.parametrize(("name", "kind"), [("top-k", "skip"), ("rheo:0", "skip"), ("rheo-z", "eagle3")])

@@ -11,7 +11,7 @@ from exact.cli import options
 from gpu_runner.cli.main import app
 from gpu_runner.decode.autoregressive import autoregressive
 from gpu_runner.decode.draws import Seeded
-from gpu_runner.decode.methods import find_rule, find_rules
+from gpu_runner.decode.methods import find_method, find_methods
 from gpu_runner.decode.processing import Processing
 from gpu_runner.measure.assisted import DEFAULT, PLAIN, Mode, assistant_of, assisted_answer, compared, comparison, modes
 from gpu_runner.measure.bench import Answer, Setting, answer, engine_of
@@ -70,7 +70,7 @@ def test_a_chain_is_accepted_as_often_as_the_engines_chain():
     """
     setting = replace(skipping([1]), length=30)
     setting.target.tokenizer.eos_token = None
-    rule, seeds = find_rule("chain", TreeShape(1, 3, 3)), range(20)
+    rule, seeds = find_method("chain", TreeShape(1, 3, 3)), range(20)
     engine = engine_of(setting, rule)
 
     def taus(answers):
@@ -93,7 +93,7 @@ def test_all_take_turns_and_leave_the_models_as_they_were():
     setting = replace(skipping([1]), length=6)
     settings = setting.target.model.generation_config
     settings.repetition_penalty = 1.5  # not part of the law that is compared
-    rules = find_rules(["autoregressive", "top-k"], TreeShape(2, 2, 3))
+    rules = find_methods(["autoregressive", "top-k"], TreeShape(2, 2, 3))
     torch.manual_seed(11)
     found = list(compared(setting, rules, modes(2), [("a", "b"), ("c",)], [0]))
     assert [each.rule for each in found[:5]] == ["autoregressive", "top-k", PLAIN, DEFAULT, f"{DEFAULT}, chain of 2"]
@@ -120,7 +120,11 @@ def test_figures_are_paired_within_questions():
     found = []
     for question, seed in ((0, 0), (0, 1), (1, 0)):
         found.append(Answer(DEFAULT, question, seed, tokens=[1] * 6, emitted=[2, 4], seconds=2.0, drafting=[0.25]))
-        found.append(Answer("mine", question, seed, tokens=[1] * 6, emitted=[3 + question] * 2, seconds=1.0 + seed))
+        found.append(
+            Answer(
+                "mine", question, seed, tokens=[1] * (6 + 2 * question), emitted=[3 + question] * 2, seconds=1.0 + seed
+            )
+        )
     found.append(Answer("mine", 2, 0, tokens=[1], emitted=[1], seconds=1.0))  # not answered by the other
     base, mine = comparison(found)
     assert (base.method, base.difference, base.ratio, base.drafting) == (DEFAULT, None, None, 0.25)
@@ -129,7 +133,7 @@ def test_figures_are_paired_within_questions():
     assert mine.difference is not None
     assert mine.ratio is not None
     assert mine.difference.mean == 0.5  # 0 and 1
-    assert mine.ratio.mean == ((12 / 3) / (12 / 4) + (6 / 1) / (6 / 2)) / 2
+    assert mine.ratio.mean == ((12 / 3) / (12 / 4) + (8 / 1) / (6 / 2)) / 2
     assert mine.tokens_per_second == 20 / 4
     assert base.document()["ratio"] is None
     assert set(mine.document()["ratio"]) == {"mean", "low", "high"}

@@ -13,7 +13,7 @@ from gpu_runner.certify.certify import plain_law, tiny_pair
 from gpu_runner.certify.engine_law import cycle_outcomes
 from gpu_runner.decode.draws import FromChooser, Seeded
 from gpu_runner.decode.engine import until
-from gpu_runner.decode.methods import find_rule
+from gpu_runner.decode.methods import find_method
 from gpu_runner.decode.processing import Processing
 from gpu_runner.measure import shared_contexts as contexts_module
 from gpu_runner.measure.bench import Setting, engine_of
@@ -34,7 +34,7 @@ def setting_of(kind, tmp_path, vocabulary=3, **given):
 
 
 def rules_of(*names, shape=SHAPE):
-    return [find_rule(name, shape) for name in names]
+    return [find_method(name, shape) for name in names]
 
 
 def drafting(setting, rule):
@@ -45,9 +45,9 @@ def drafting(setting, rule):
 
 def at_start(contexts, end, chooser):
     """The figures of one context, by rule."""
-    found = contexts.nothing()
+    found = contexts.empty_answer()
     session = contexts.host.start(PROMPT)
-    contexts.note(found, contexts.look(session, FromChooser(chooser)), end)
+    contexts.record(found, contexts.draft_all(session, FromChooser(chooser)), end)
     return found
 
 
@@ -83,15 +83,15 @@ def test_the_mean_over_trees_is_that_of_the_exact_law(kind, names, end, tmp_path
 
 
 def text_law(contexts, length, writer):
-    """Exact law of the first tokens, `writer(cycle, look)` naming the rule that writes on."""
+    """Exact law of the first tokens, `writer(cycle, context)` naming the rule that writes on."""
     start = contexts.host.start(PROMPT)
     under_way: dict[Any, Any] = {start.key(): (start, 1)}
     finished: dict[Any, Any] = {}
 
     def step(session, chooser):
         after, draws = session.copy(), FromChooser(chooser)
-        look = contexts.look(after, draws)
-        contexts.write(after, look, writer(after.cycles, look), draws)
+        context = contexts.draft_all(after, draws)
+        contexts.extend(after, context, writer(after.cycles, context), draws)
         return after
 
     while under_way:
@@ -118,7 +118,7 @@ def test_the_text_written_in_turns_has_the_targets_law(kind, tmp_path):
     setting = setting_of(kind, tmp_path)
     contexts = Contexts(setting, rules_of("rheo:0", "top-k", shape=TreeShape(2, 1, 2)))
     right = plain_law(setting.target, PROMPT, 3, setting.processing)
-    law = text_law(contexts, 3, lambda cycle, look: contexts.labels[cycle % 2])
+    law = text_law(contexts, 3, lambda cycle, context: contexts.labels[cycle % 2])
     assert sum(law.values()) == 1
     assert total_variation(law, right) < ROUNDING
 
@@ -129,8 +129,8 @@ def test_letting_the_trees_choose_who_writes_would_bias_the_text(tmp_path):
     contexts = Contexts(setting, rules_of("rheo:0", "top-k", shape=TreeShape(2, 1, 2)))
     right = plain_law(setting.target, PROMPT, 2, setting.processing)
 
-    def writer(cycle, look):
-        drawn = next(iter(look.drafted.values())).tree.token[0]
+    def writer(cycle, context):
+        drawn = next(iter(context.drafted.values())).tree.token[0]
         return contexts.labels[int(drawn) % 2]
 
     law = text_law(contexts, 2, writer)
@@ -147,10 +147,10 @@ def test_a_writer_in_company_writes_what_it_would_alone(kind, number, tmp_path):
     engine = drafting(setting, rules[number])
     alone, shared = engine.start(PROMPT), contexts.host.start(PROMPT)
     for _ in range(5):
-        found = contexts.nothing()
-        look = contexts.look(shared, Seeded(5))
-        contexts.note(found, look, ())
-        contexts.write(shared, look, label, Seeded(5))
+        found = contexts.empty_answer()
+        context = contexts.draft_all(shared, Seeded(5))
+        contexts.record(found, context, ())
+        contexts.extend(shared, context, label, Seeded(5))
         cycle = engine.cycle(alone, Seeded(5))
         assert found.expected[label] == pytest.approx([cycle.expected], abs=ROUNDING, rel=0)
         assert shared.tokens == alone.tokens
@@ -177,8 +177,8 @@ def test_figures_do_not_depend_on_company_or_order(tmp_path):
 
     def figures(some):
         contexts = Contexts(setting, some)
-        found = contexts.nothing()
-        contexts.note(found, contexts.look(contexts.host.start(PROMPT), Seeded(3)), ())
+        found = contexts.empty_answer()
+        contexts.record(found, contexts.draft_all(contexts.host.start(PROMPT), Seeded(3)), ())
         return found
 
     together, reversed_ = figures(rules), figures(rules[::-1])
@@ -228,14 +228,14 @@ def test_the_same_seed_gives_the_same_answer(words):
 
 
 def test_coverage_is_the_mass_of_the_support(words):
-    rheo = find_rule("rheo", SHAPE)
+    rheo = find_method("rheo", SHAPE)
     rules = [replace(rheo, label="narrow", support=2), replace(rheo, label="full", support=None)]
     contexts = Contexts(words, rules)
     session = contexts.host.start(PROMPT)
-    look = contexts.look(session, Seeded(1))
-    found = contexts.nothing()
-    contexts.note(found, look, ())
-    q = look.drafted[next(iter(look.drafted))].score(-1)
+    context = contexts.draft_all(session, Seeded(1))
+    found = contexts.empty_answer()
+    contexts.record(found, context, ())
+    q = context.drafted[next(iter(context.drafted))].score(-1)
     assert found.coverage["full"] == [1.0]
     assert found.coverage["narrow"] == pytest.approx([float(q.sort(descending=True).values[:2].sum())])
 

@@ -9,7 +9,7 @@ from gpu_runner.certify.reference_diff import compare_cycle
 from gpu_runner.decode.autoregressive import autoregressive
 from gpu_runner.decode.draws import Seeded
 from gpu_runner.decode.engine import Engine
-from gpu_runner.decode.methods import find_rule, tree_method
+from gpu_runner.decode.methods import find_method, tree_method
 from gpu_runner.decode.processing import Processing
 from gpu_runner.measure.bench import Setting
 from gpu_runner.measure.prompts import QUESTIONS
@@ -100,7 +100,7 @@ def test_tree_logits_equal_plain_forwards(target, ids):
 
 @pytest.mark.model
 def test_the_audit_sees_a_planted_fault_on_a_real_model(target):
-    rule = find_rule("rheo:1", TreeShape(2, 2, 4))
+    rule = find_method("rheo:1", TreeShape(2, 2, 4))
     setting = Setting(target, CausalDraft.skipping(target, [17, 18]), Processing(), 48, fault=faults["verify-with-q"])
     found = audited(records(setting, rule, QUESTIONS, 0), 600, Audit())
     report = found.audit.report()

@@ -31,7 +31,7 @@ def test_tables_2_3_and_5_agree_where_they_overlap():
 @pytest.mark.parametrize("name", ["table2", "table3", "table4", "table5", "figure3"])
 def test_labels_and_columns_are_those_of_the_experiment(name):
     experiment = find_experiment(name)
-    labels = {rule.label for cell in experiment.cells for rule in cell.rules}
+    labels = {method.label for cell in experiment.cells for method in cell.methods}
     values = paper_values(name, LLAMA.target, LLAMA.draft)
     assert values
     assert {label for label, _ in values} <= labels

@@ -18,7 +18,8 @@ from gpu_runner.reproduce import run as reproduction
 from gpu_runner.reproduce.paper import LLAMA
 from gpu_runner.reproduce.run_folder import Shard
 from rheo_core import InvalidInput
-from tests.gpu_runner.words import WORDS, worded_model
+from tests.gpu_runner import words
+from tests.gpu_runner.words import WORDS, saved, worded_model
 
 SIZE = ("--length", 6, "--seeds", 2, "--width", 3, "--depth", 2, "--budget", 5)
 ONE_LAYER = ("--length", 6, "--seeds", 2)
@@ -29,10 +30,7 @@ TIMES = {"seconds", "drafting", "verifying"}
 def place(tmp_path_factory):
     """A tiny pair in `model` and `model/head`, question sets in `data`."""
     folder = tmp_path_factory.mktemp("reproduce")
-    loaded = worded_model(layers=4, dtype=torch.float32)
-    loaded.model.config.eos_token_id = 0
-    loaded.model.save_pretrained(folder / "model")
-    loaded.tokenizer.save_pretrained(folder / "model")
+    saved(worded_model(layers=4, dtype=torch.float32), folder / "model")
     tiny_head(folder / "model" / "head", len(WORDS), 9)
     for name, turns in {"gsm8k": [["a b c"], ["d e f g"]], "mt_bench": [["a b", "c d"]]}.items():
         path = folder / "data" / name / "question.jsonl"
@@ -52,9 +50,7 @@ SETS = ("--sets", "gsm8k", "--sets", "mt_bench")
 
 
 def run(capsys, *given, **options_given):
-    code = options.run(app, arguments(*given, **options_given))
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
+    return words.run(capsys, *arguments(*given, **options_given))
 
 
 def lines(out):
@@ -66,7 +62,7 @@ def lines(out):
 def untimed(document):
     """The results of a document without what a clock has a part in."""
     timed = {"tokens_per_second", "speed_up", "drafting", "verifying"}
-    return [{k: v for k, v in entry.items() if k not in timed} for entry in document["results"]]
+    return [{k: v for k, v in row.items() if k not in timed} for row in document["results"]]
 
 
 @pytest.fixture(scope="module")
@@ -83,9 +79,9 @@ def test_table_2(place, whole, capsys):
     assert document["done"] == document["total"] == len(lines(out)) == 2 * 3 * 4
     answers = [json.loads(line) for line in (out / "answers.jsonl").read_text().splitlines()]
     rheo = [a for a in answers if a["what"] == "rheo m=1" and a["question_set"] == "gsm8k"]
-    entry = next(e for e in document["results"] if (e["method"], e["question_set"]) == ("rheo m=1", "gsm8k"))
-    assert entry["mean"] == sum(len(a["tokens"]) for a in rheo) / sum(len(a["emitted"]) for a in rheo)
-    assert entry["speed_up"]["low"] <= entry["speed_up"]["mean"] <= entry["speed_up"]["high"]
+    row = next(e for e in document["results"] if (e["method"], e["question_set"]) == ("rheo m=1", "gsm8k"))
+    assert row["mean"] == sum(len(a["tokens"]) for a in rheo) / sum(len(a["emitted"]) for a in rheo)
+    assert row["speed_up"]["low"] <= row["speed_up"]["mean"] <= row["speed_up"]["high"]
     assert {a["question"] for a in rheo} == {80, 81}
     source = json.loads((out / "provenance.json").read_text())["runs"][0]
     assert {"time", "commit", "versions", "device", "command", "draft_rope_base"} <= source.keys()
@@ -146,7 +142,7 @@ def test_no_answer_goes_on_after_an_end_token(whole):
 
 @pytest.mark.parametrize("stop", [7, pytest.param(1, marks=pytest.mark.slow), pytest.param(23, marks=pytest.mark.slow)])
 def test_interrupted_and_gone_on_with_it_is_the_same(stop, place, whole, tmp_path, monkeypatch, capsys):
-    original, calls = reproduction.Performer.__call__, []
+    original, calls = reproduction.TaskRunner.__call__, []
 
     def interrupted(self, task):
         calls.append(task)
@@ -154,7 +150,7 @@ def test_interrupted_and_gone_on_with_it_is_the_same(stop, place, whole, tmp_pat
             raise KeyboardInterrupt
         return original(self, task)
 
-    monkeypatch.setattr(reproduction.Performer, "__call__", interrupted)
+    monkeypatch.setattr(reproduction.TaskRunner, "__call__", interrupted)
     out, save = tmp_path / "run", tmp_path / "part.json"
     code, text, err = run(capsys, place, "table2", out, *SETS, "--save", save)
     assert code == 130
@@ -163,7 +159,7 @@ def test_interrupted_and_gone_on_with_it_is_the_same(stop, place, whole, tmp_pat
     assert json.loads(save.read_text())["finished"] is False
     with (out / "answers.jsonl").open("ab") as file:
         file.write(b'{"cell": "", "question_s')
-    monkeypatch.setattr(reproduction.Performer, "__call__", original)
+    monkeypatch.setattr(reproduction.TaskRunner, "__call__", original)
     code, text, err = run(capsys, place, "table2", out, *SETS, "--resume", "--save", save)
     assert code == 0
     assert "torn" in err
@@ -207,13 +203,13 @@ def test_table_4(place, tmp_path, capsys):
     assert document["counted"] == "acceptance"
     assert document["provenance"][0]["draft_rope_base"] == 10000
     assert document["shape"] == document["provenance"][0]["shape"] == {"width": 3, "depth": 1, "budget": 3}
-    methods = {entry["method"]: entry for entry in document["results"]}
+    methods = {row["method"]: row for row in document["results"]}
     assert list(methods) == ["top-k", "rheo-rrsw m=1", "rheo m=1"]
-    for entry in methods.values():
-        assert 0 <= entry["mean"] <= 1
-        assert 0 <= entry["given_trees"] <= 1
-        assert len(entry["by_depth"]) <= 1
-    given = {name: entry["given_trees"] for name, entry in methods.items()}
+    for row in methods.values():
+        assert 0 <= row["mean"] <= 1
+        assert 0 <= row["given_trees"] <= 1
+        assert len(row["by_depth"]) <= 1
+    given = {name: row["given_trees"] for name, row in methods.items()}
     assert len(set(given.values())) == 3  # three rules, three rates; on single contexts either of two may be ahead
 
 
@@ -222,23 +218,23 @@ def test_table_5_and_the_figures(place, tmp_path, capsys):
     code, out, _ = run(capsys, place, "table5", tmp_path / "5", *few)
     assert code == 0
     results = json.loads(out)["results"]
-    assert [entry["support"] for entry in results[1:]] == [128, 256, 512, 1024, None]
+    assert [row["support"] for row in results[1:]] == [128, 256, 512, 1024, None]
     assert results[-1]["coverage"] == 1
-    assert all(entry["drafting"] > 0 for entry in results)
+    assert all(row["drafting"] > 0 for row in results)
     plot = tmp_path / "3.png"
     same = (*few, "--sets", "gsm8k", "--on", "same", "--plot", plot)
     code, out, _ = run(capsys, place, "figure3", tmp_path / "3", *same)
     assert code == 0
     results = json.loads(out)["results"]
     assert plot.stat().st_size > 1000
-    assert [entry["method"] for entry in results] == ["top-k", *(f"rheo m={m}" for m in range(4))]
+    assert [row["method"] for row in results] == ["top-k", *(f"rheo m={m}" for m in range(4))]
     # With m = K there is no sampled slot: top-k's own tree, and Algorithm 1 without one is sequential rejection.
     assert results[4]["given_difference"]["mean"] == pytest.approx(0, abs=1e-6)
-    assert all(entry["mean"] is None and entry["given_trees"] > 1 for entry in results)
+    assert all(row["mean"] is None and row["given_trees"] > 1 for row in results)
     code, out, _ = run(capsys, place, "figure4", tmp_path / "4", *few, "--sets", "gsm8k", "--on", "own")
     assert code == 0
     results = json.loads(out)["results"]
-    assert [entry["cell"] for entry in results[::3]] == [f"T = {t:g}" for t in (0, 0.2, 0.4, 0.6, 0.8, 1)]
+    assert [row["cell"] for row in results[::3]] == [f"T = {t:g}" for t in (0, 0.2, 0.4, 0.6, 0.8, 1)]
 
 
 def test_a_planted_fault_is_told(place, tmp_path, capsys):

@@ -10,8 +10,8 @@ from rich.console import Console
 from scipy import stats
 
 from gpu_runner.measure.bench import Answer
-from gpu_runner.measure.intervals import deviation, stratified
 from gpu_runner.measure.shared_contexts import SharedAnswer
+from gpu_runner.measure.statistics import deviation, stratified
 from gpu_runner.reproduce.experiments import (
     EXPERIMENTS,
     PAPER,
@@ -21,7 +21,7 @@ from gpu_runner.reproduce.experiments import (
     number_of,
     tasks,
 )
-from gpu_runner.reproduce.results import Walk, entries
+from gpu_runner.reproduce.results import SharedContextAnswer, result_rows
 from gpu_runner.reproduce.run_folder import Shard
 from gpu_runner.reproduce.tables import notes, tables
 from rheo_core import InvalidInput, TreeShape
@@ -32,15 +32,15 @@ SEEDS = (0, 1)
 
 def test_the_papers_settings():
     made = {name: find_experiment(name) for name in EXPERIMENTS}
-    labels = {name: [rule.label for rule in each.cells[0].rules] for name, each in made.items()}
+    labels = {name: [method.label for method in each.cells[0].methods] for name, each in made.items()}
     assert labels["table2"] == ["autoregressive", "top-k", "rheo m=1"]
     assert labels["table3"] == ["top-k", "rheo-rrsw m=1", "rheo m=1"]
     assert labels["table4"] == ["top-k", "rheo-rrsw m=1", "rheo m=1"]
     assert labels["figure3"] == ["top-k", *(f"rheo m={m}" for m in range(6))]
     assert labels["figure4"] == ["top-k", "rheo m=0", "rheo m=1"]
-    assert {rule.shape for rule in made["table2"].cells[0].rules} == {TreeShape(10, 8, 59)}
-    assert {rule.shape for rule in made["table4"].cells[0].rules} == {TreeShape(3, 1, 3)}
-    assert [rule.support for rule in made["table5"].cells[0].rules[1:]] == [128, 256, 512, 1024, None]
+    assert {method.shape for method in made["table2"].cells[0].methods} == {TreeShape(10, 8, 59)}
+    assert {method.shape for method in made["table4"].cells[0].methods} == {TreeShape(3, 1, 3)}
+    assert [method.support for method in made["table5"].cells[0].methods[1:]] == [128, 256, 512, 1024, None]
     assert [cell.temperature for cell in made["figure4"].cells] == [0, 0.2, 0.4, 0.6, 0.8, 1]
     assert made["table4"].count == "accepted"
     with pytest.raises(InvalidInput, match=r"experiment: got table9, expected one of table2"):
@@ -67,11 +67,11 @@ def test_draws_of_a_question_are_its_own():
 
 
 def made_up(experiment, seed=0, questions=(5, 6, "x")):
-    """Answers and walks with numbers of all kinds, each question's own mean apart from the others'."""
+    """Answers and shared with numbers of all kinds, each question's own mean apart from the others'."""
     rng = np.random.default_rng(seed)
-    answers, walks = [], []
+    answers, shared = [], []
     for cell in experiment.cells:
-        labels = [rule.label for rule in cell.rules]
+        labels = [method.label for method in cell.methods]
         for name in SETS:
             for number, question in enumerate(questions):
                 for each in SEEDS:
@@ -92,13 +92,17 @@ def made_up(experiment, seed=0, questions=(5, 6, "x")):
                     numbers = {label: (1 + number + rng.random(count)).tolist() for label in drafting}
                     shares = {label: rng.random(count).tolist() for label in drafting}
                     deep = {label: sorted(rng.random(3).tolist(), reverse=True) for label in drafting}
-                    walks.append(Walk(cell.name, name, question, each, SharedAnswer(numbers, shares, shares, deep)))
-    return answers, walks
+                    shared.append(
+                        SharedContextAnswer(
+                            cell.name, name, question, each, SharedAnswer(numbers, shares, shares, deep)
+                        )
+                    )
+    return answers, shared
 
 
 def chosen(found, method, name, cell=""):
-    (entry,) = [e for e in found if (e.method, e.question_set, e.cell) == (method, name, cell)]
-    return entry
+    (row,) = [e for e in found if (e.method, e.question_set, e.cell) == (method, name, cell)]
+    return row
 
 
 def student(values):
@@ -112,8 +116,8 @@ def close(interval, expected):
 
 def test_figures_of_a_set_are_those_computed_directly():
     experiment = find_experiment("table2")
-    answers, walks = made_up(experiment)
-    found = entries(experiment, SETS, answers, walks)
+    answers, shared = made_up(experiment)
+    found = result_rows(experiment, SETS, answers, shared)
 
     def mine(label, **where):
         keys = {"question_set": "gsm8k", "rule": label, **where}
@@ -143,7 +147,7 @@ def test_figures_of_a_set_are_those_computed_directly():
     assert rheo.drafting == pytest.approx(np.median([s for a in mine("rheo m=1") for s in a.drafting]))
     own = [n for a in mine("rheo m=1") for n in a.accepted]
     assert np.allclose(rheo.by_depth, [np.mean(np.array(own) >= d) for d in range(1, max(own) + 1)])
-    there = [w for w in walks if w.question_set == "gsm8k"]
+    there = [w for w in shared if w.question_set == "gsm8k"]
     assert rheo.given_trees == pytest.approx(np.mean([v for w in there for v in w.shared.expected["rheo m=1"]]))
     pairs = [
         [
@@ -166,11 +170,11 @@ def cycles_of(experiment, accepted, expected):
     """Entries of one question, every method with the same numbers, and the line about them."""
     emitted = [n + 1 for n in accepted]
     answers = [
-        Answer(rule.label, 1, 0, "gsm8k", tokens=[1] * sum(emitted), emitted=emitted, accepted=list(accepted),
+        Answer(method.label, 1, 0, "gsm8k", tokens=[1] * sum(emitted), emitted=emitted, accepted=list(accepted),
                expected=[1 + x for x in expected], seconds=1.0)
-        for rule in experiment.cells[0].rules
+        for method in experiment.cells[0].methods
     ]  # fmt: skip
-    found = entries(experiment, SETS, answers, [])
+    found = result_rows(experiment, SETS, answers, [])
     return found, next(note for note in notes(experiment, found) if note.startswith("counted minus expected"))
 
 
@@ -211,15 +215,15 @@ def test_rare_acceptances_raise_no_false_alarm_and_hide_no_gross_edit():
 
 def test_the_average_weighs_sets_alike():
     experiment = find_experiment("table2")
-    answers, walks = made_up(experiment)
+    answers, shared = made_up(experiment)
     answers = [a for a in answers if (a.question_set, a.question) != ("gsm8k", "x")]
-    found = entries(experiment, SETS, answers, walks)
+    found = result_rows(experiment, SETS, answers, shared)
     both = [chosen(found, "rheo m=1", name) for name in SETS]
     average = chosen(found, "rheo m=1", None)
     for name in ("mean", "given_trees"):
-        assert getattr(average, name) == pytest.approx(np.mean([getattr(entry, name) for entry in both]))
-    assert average.difference.mean == pytest.approx(np.mean([entry.difference.mean for entry in both]))
-    assert average.answers == sum(entry.answers for entry in both) == 10
+        assert getattr(average, name) == pytest.approx(np.mean([getattr(row, name) for row in both]))
+    assert average.difference.mean == pytest.approx(np.mean([row.difference.mean for row in both]))
+    assert average.answers == sum(row.answers for row in both) == 10
 
 
 def test_stratified_intervals_are_students_and_welchs():
@@ -239,34 +243,34 @@ def test_only_questions_that_every_method_answered_count():
     experiment = find_experiment("table3")
     answers, _ = made_up(experiment)
     last = max(i for i, a in enumerate(answers) if a.rule == "rheo m=1")
-    short = entries(experiment, SETS, [a for i, a in enumerate(answers) if i != last], [])
+    short = result_rows(experiment, SETS, [a for i, a in enumerate(answers) if i != last], [])
     unit = answers[last].unit
-    fair = entries(experiment, SETS, [a for a in answers if a.unit != unit], [])
+    fair = result_rows(experiment, SETS, [a for a in answers if a.unit != unit], [])
     assert short == fair
     assert len(short) == 9
-    assert entries(experiment, SETS, [], []) == []
+    assert result_rows(experiment, SETS, [], []) == []
 
 
 def test_order_of_the_lines_does_not_matter():
     experiment = find_experiment("table2")
-    answers, walks = made_up(experiment)
-    assert entries(experiment, SETS, answers[::-1], walks) == entries(experiment, SETS, answers, walks)
+    answers, shared = made_up(experiment)
+    assert result_rows(experiment, SETS, answers[::-1], shared) == result_rows(experiment, SETS, answers, shared)
 
 
 def test_table_4_counts_accepted_tokens():
     experiment = find_experiment("table4")
-    answers, walks = made_up(experiment)
+    answers, shared = made_up(experiment)
     answers = [replace(a, accepted=[min(n, 1) for n in a.accepted]) for a in answers]
-    found = chosen(entries(experiment, SETS, answers, walks), "rheo m=1", "mt_bench")
+    found = chosen(result_rows(experiment, SETS, answers, shared), "rheo m=1", "mt_bench")
     own = [n for a in answers if (a.rule, a.question_set) == ("rheo m=1", "mt_bench") for n in a.accepted]
     assert found.mean == pytest.approx(np.mean(own))
-    there = [v for w in walks if w.question_set == "mt_bench" for v in w.shared.accepted["rheo m=1"]]
+    there = [v for w in shared if w.question_set == "mt_bench" for v in w.shared.accepted["rheo m=1"]]
     assert found.given_trees == pytest.approx(np.mean(there))
 
 
 def printed(experiment, paper=None):
-    answers, walks = made_up(experiment)
-    found = entries(experiment, SETS, answers, walks)
+    answers, shared = made_up(experiment)
+    found = result_rows(experiment, SETS, answers, shared)
     written = io.StringIO()
     console = Console(width=200, file=written)
     for table in tables(experiment, found, paper):
@@ -281,19 +285,19 @@ def test_layouts():
     lines = [line.rstrip() for line in text.splitlines()]
     assert lines[0].split() == ["method", "GSM8K", "MT-bench", "average", "speed-up"]
     rheo = next(i for i, line in enumerate(lines) if line.startswith("rheo m=1"))
-    entry = chosen(found, "rheo m=1", "gsm8k")
-    assert lines[rheo].split()[2:4] == ["τ", f"{entry.mean:.2f}±{entry.std:.2f}"]
-    assert f"{entry.difference.mean:+.2f}±{entry.difference.high - entry.difference.mean:.2f}" in lines[rheo + 1]
-    assert f"{entry.given_trees:.2f}" in lines[rheo + 2]
+    row = chosen(found, "rheo m=1", "gsm8k")
+    assert lines[rheo].split()[2:4] == ["τ", f"{row.mean:.2f}±{row.std:.2f}"]
+    assert f"{row.difference.mean:+.2f}±{row.difference.high - row.difference.mean:.2f}" in lines[rheo + 1]
+    assert f"{row.given_trees:.2f}" in lines[rheo + 2]
     assert lines[rheo + 4].split() == ["paper", "5.60±0.08", "-", "5.25±0.02", "2.93x"]
     assert "autoregressive" not in text
     found, text = printed(find_experiment("table4"))
     assert f"{100 * chosen(found, 'rheo m=1', 'mt_bench').given_trees:.1f}%" in text
     found, text = printed(find_experiment("table5"))
-    entry = chosen(found, "rheo m=1, support full", "mt_bench")
-    line = next(each for each in text.splitlines() if "support full" in each and f"{entry.mean:.2f}" in each)
-    assert f"{1000 * entry.drafting:.1f} ms" in line
-    assert f"{100 * entry.coverage:.1f}%" in line
+    row = chosen(found, "rheo m=1, support full", "mt_bench")
+    line = next(each for each in text.splitlines() if "support full" in each and f"{row.mean:.2f}" in each)
+    assert f"{1000 * row.drafting:.1f} ms" in line
+    assert f"{100 * row.coverage:.1f}%" in line
     _, text = printed(find_experiment("figure4"))
     assert [line.strip() for line in text.splitlines() if line.strip().startswith("T = ")] == [
         f"T = {t:g}" for t in (0, 0.2, 0.4, 0.6, 0.8, 1)
@@ -303,7 +307,7 @@ def test_layouts():
 def test_a_shape_of_the_users():
     base = Base(TreeShape(4, 3, 9), 0.5, None)
     experiment = find_experiment("figure3", base)
-    assert [rule.label for rule in experiment.cells[0].rules][-1] == "rheo m=4"
+    assert [method.label for method in experiment.cells[0].methods][-1] == "rheo m=4"
     assert experiment.cells[0].temperature == 0.5
-    assert {rule.support for rule in experiment.cells[0].rules} == {None}
+    assert {method.support for method in experiment.cells[0].methods} == {None}
     assert PAPER.support == 128
