@@ -95,7 +95,7 @@ class AddressChooser:
     def __init__(self, uniforms: Uniforms, run: int, cycle: int = 0) -> None:
         self.uniforms = uniforms
         self.run = run
-        self.cycle = cycle
+        self._cycle = cycle
         self._unaddressed = 0
 
     def accept(self, probability: Any, at: Hashable | None = None) -> bool:
@@ -116,10 +116,10 @@ class AddressChooser:
             self._unaddressed += 1
         if isinstance(at, tuple) and len(at) == 4 and at[0] in KINDS:
             kind, cycle, path, i = at
-            streams = self.uniforms.streams(self.run, self.cycle + cycle)
+            streams = self.uniforms.streams(self.run, self._cycle + cycle)
             return float(self.uniforms.at(streams, KINDS[kind], path_code(path), i)[0])
         word = int.from_bytes(blake2b(repr(at).encode(), digest_size=8).digest(), "little")
-        streams = self.uniforms.streams(self.run, self.cycle)
+        streams = self.uniforms.streams(self.run, self._cycle)
         return float(self.uniforms.at(streams, 0, np.array([word], dtype=np.uint64), 0)[0])
 
 
