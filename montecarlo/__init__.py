@@ -8,12 +8,12 @@ discrepancy that it can see, the samples that it needs, and its rate of false al
 from montecarlo.auditing import Audit, Report, audit
 from montecarlo.checks import Suite
 from montecarlo.chunks import Chunker
+from montecarlo.keyed_random import AddressChooser, Uniforms
 from montecarlo.pairs import CallablePair, Dials, TablePair, rows_pair, synthetic
 from montecarlo.recording import Writer, read
 from montecarlo.reference_run import record
 from montecarlo.simulation import Outcome, simulate
 from montecarlo.simulator import Simulator, texts
-from montecarlo.uniforms import AddressChooser, Uniforms
 
 __all__ = [
     "AddressChooser",

@@ -16,9 +16,9 @@ from exact.enumeration.cycle_law import acceptance_by_depth, cycle_law
 from montecarlo.cells import SequenceCells, equal_cells, transform
 from montecarlo.drafting import Trees
 from montecarlo.goodness import Counts, Floats
+from montecarlo.keyed_random import Uniforms
 from montecarlo.pairs import Batch, BatchedPair, CallablePair, Ints, TablePair, scores
 from montecarlo.simulator import Cycles, Simulator, after, engine, texts
-from montecarlo.uniforms import Uniforms
 from rheo_core import DraftRow, Method, TreeMethod, TreeShape, proxies, rates, verification
 from rheo_core.rows import Pair, Prefix
 from rheo_core.tree import SAMPLED

@@ -12,9 +12,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from montecarlo.keyed_random import TAIL, Uniforms, Words, child_codes, root_codes
 from montecarlo.pairs import Batch, Ints
 from montecarlo.pools import PoolSource
-from montecarlo.uniforms import TAIL, Uniforms, Words, child_codes, root_codes
 from rheo_core import Tree, TreeShape
 
 T = TypeVar("T", bound=np.generic)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exact.methods.rows_file import Rows
-from montecarlo.uniforms import mix
+from montecarlo.keyed_random import mix
 from rheo_core import DraftRow, InvalidInput
 from rheo_core.laws import FLOATS, Row, check_law
 from rheo_core.rows import Prefix

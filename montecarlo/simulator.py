@@ -14,9 +14,9 @@ from typing import Protocol
 import numpy as np
 
 from montecarlo.drafting import Trees, draft
+from montecarlo.keyed_random import AddressChooser, Uniforms
 from montecarlo.pairs import BatchedPair, CallablePair, Ints, TablePair
 from montecarlo.pools import PoolSource
-from montecarlo.uniforms import AddressChooser, Uniforms
 from montecarlo.verifying import RULES, verify
 from rheo_core import InvalidInput, Method, TreeMethod, TreeShape, find_method, speculate
 from rheo_core.rows import Prefix

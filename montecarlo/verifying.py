@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.drafting import Trees
+from montecarlo.keyed_random import COIN, EMIT, Uniforms, Words, root_codes
 from montecarlo.pairs import Batch, Ints
 from montecarlo.pools import PoolSource, PoolTable, totals
-from montecarlo.uniforms import COIN, EMIT, Uniforms, Words, root_codes
 from rheo_core import verification
 from rheo_core.tree import SAMPLED
 

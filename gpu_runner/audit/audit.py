@@ -15,7 +15,7 @@ import numpy as np
 
 from gpu_runner.audit.reference_rows import BEST, ReferenceRows
 from gpu_runner.decode.autoregressive import autoregressive
-from gpu_runner.decode.draws import Draws, Seeded, derived
+from gpu_runner.decode.draws import Draws, Seeded
 from gpu_runner.decode.engine import Engine
 from gpu_runner.decode.methods import BenchMethod
 from gpu_runner.measure.bench import Setting, engine_of
@@ -26,6 +26,7 @@ from montecarlo.auditing import TOP, Audit, Report
 from montecarlo.betting import BETS
 from montecarlo.chunks import Chunker
 from montecarlo.functions import FUNCTIONS, SHARES
+from montecarlo.keyed_random import derived
 from montecarlo.recording import Record
 from rheo_core import InvalidInput
 

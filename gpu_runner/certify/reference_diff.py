@@ -14,7 +14,7 @@ import numpy as np
 
 from exact.report.layout import KINDS
 from gpu_runner.decode.drafting import Drafted
-from gpu_runner.decode.draws import KeyedChooser, Seeded
+from gpu_runner.decode.draws import Seeded, keyed_chooser
 from gpu_runner.decode.engine import Engine, Scored, Session
 from rheo_core import Cycle, DraftRow, Tree, speculate
 from rheo_core.laws import Row
@@ -82,7 +82,7 @@ def reference_cycle(engine: Engine, text: Prefix, drafted: Drafted, scored: Scor
 
         return DraftRow(drafted.score_of_row(row).cpu().numpy(), tail)
 
-    chooser = KeyedChooser(seed, cycle=number)
+    chooser = keyed_chooser(seed, cycle=number)
     return speculate(target, draft, text, engine.method, engine.shape, chooser, ids=ids)
 
 

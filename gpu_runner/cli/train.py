@@ -134,8 +134,8 @@ def fill(
     generate: int, answer_length: int, seed: int, plain: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Add the documents that the folder does not hold yet: read from the lines, or `generate` sampled to them."""
-    from gpu_runner.decode.draws import derived
     from gpu_runner.training.documents import read_documents, sample_documents
+    from montecarlo.keyed_random import derived
 
     count, done = generate or len(lines), len(folder.groups)
     with Progress(count, done, quiet) as progress:

@@ -19,26 +19,16 @@ from torch import Tensor, nn
 from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
 from transformers.generation.streamers import BaseStreamer
 
-from gpu_runner.decode.draws import derived
 from gpu_runner.decode.engine import now, until
 from gpu_runner.decode.methods import BenchMethod
+from gpu_runner.measure import statistics as stats
 from gpu_runner.measure.bench import Answer, Setting, answer, engine_of
 from gpu_runner.measure.prompts import Question
-from gpu_runner.measure.statistics import (
-    Interval,
-    answered_by_all,
-    by_question,
-    differences,
-    finite,
-    interval,
-    median,
-    pooled,
-    tokens_per_second,
-)
 from gpu_runner.model.causal_lm import memory, shallow
 from gpu_runner.model.chat import Message, end_ids, prompt_ids, text_of
 from gpu_runner.model.drafts.base import Draft
 from gpu_runner.model.drafts.causal import CausalDraft
+from montecarlo.keyed_random import derived
 from rheo_core import InvalidInput
 
 PLAIN = "transformers, alone"
@@ -280,32 +270,34 @@ class Compared:
     cycles: int
     tokens: int
     tau: float
-    difference: Interval | None
+    difference: stats.Interval | None
     tokens_per_second: float
-    ratio: Interval | None
+    ratio: stats.Interval | None
     drafting: float | None
     verifying: float | None
 
     def document(self) -> dict[str, Any]:
         """JSON-ready; what is not a number is null."""
-        return finite(asdict(self))
+        return stats.finite(asdict(self))
 
 
 def comparison(found: Sequence[Answer], reference: str = DEFAULT) -> list[Compared]:
     """Every decoder over the questions and seeds that all of them have answered."""
-    by_label = answered_by_all(found, list(dict.fromkeys(each.rule for each in found)))
+    by_label = stats.answered_by_all(found, list(dict.fromkeys(each.rule for each in found)))
     base = by_label[reference]
     return [_compared(label, own, None if label == reference else base) for label, own in by_label.items() if own]
 
 
 def _compared(label: str, own: Sequence[Answer], base: Sequence[Answer] | None) -> Compared:
-    emitted = pooled(own, "emitted")
+    emitted = stats.pooled(own, "emitted")
     difference = ratio = None
     if base is not None:
-        difference = interval(differences(own, base, "emitted"))
-        theirs = by_question(base)
-        pairs = [(mine, theirs[question]) for question, mine in by_question(own).items()]
-        ratio = interval([tokens_per_second(mine) / tokens_per_second(other) for mine, other in pairs])
+        difference = stats.interval(stats.differences(own, base, "emitted"))
+        rates, slower = (
+            {question: stats.tokens_per_second(mine) for question, mine in stats.by_question(each).items()}
+            for each in (own, base)
+        )
+        ratio = stats.interval([rate / slower[question] for question, rate in rates.items()])
     return Compared(
         method=label,
         answers=len(own),
@@ -313,8 +305,8 @@ def _compared(label: str, own: Sequence[Answer], base: Sequence[Answer] | None) 
         tokens=sum(len(each.tokens) for each in own),
         tau=statistics.fmean(emitted),
         difference=difference,
-        tokens_per_second=tokens_per_second(own),
+        tokens_per_second=stats.tokens_per_second(own),
         ratio=ratio,
-        drafting=median(pooled(own, "drafting")),
-        verifying=median(pooled(own, "verifying")),
+        drafting=stats.median(stats.pooled(own, "drafting")),
+        verifying=stats.median(stats.pooled(own, "verifying")),
     )

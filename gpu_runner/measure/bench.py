@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from gpu_runner.certify.faults import Fault
 from gpu_runner.decode.autoregressive import autoregressive
-from gpu_runner.decode.draws import Seeded, derived
+from gpu_runner.decode.draws import Seeded
 from gpu_runner.decode.engine import Engine, now
 from gpu_runner.decode.methods import BenchMethod
 from gpu_runner.decode.processing import Processing
@@ -21,6 +21,7 @@ from gpu_runner.measure.prompts import Question
 from gpu_runner.model.causal_lm import CausalModel
 from gpu_runner.model.chat import Message, end_ids, prompt_ids, text_of
 from gpu_runner.model.drafts.base import Draft
+from montecarlo.keyed_random import derived
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from gpu_runner.decode.draft_rows import DraftRows
 from gpu_runner.decode.drafting import Drafted, growth
-from gpu_runner.decode.draws import Draws, Seeded, derived
+from gpu_runner.decode.draws import Draws, Seeded
 from gpu_runner.decode.engine import Engine, Scored, Session, tree_mask, until
 from gpu_runner.decode.expected_tokens import ACCEPTANCE, by_depth, reach, tokens_given
 from gpu_runner.decode.methods import BenchMethod
@@ -28,6 +28,7 @@ from gpu_runner.measure.bench import Setting, engine_of
 from gpu_runner.measure.prompts import Question
 from gpu_runner.model.causal_lm import on_device
 from gpu_runner.model.chat import Message, end_ids, prompt_ids, text_of
+from montecarlo.keyed_random import derived
 from rheo_core import InvalidInput, Tree
 from rheo_core.tree import ROOT
 

@@ -14,26 +14,9 @@ from itertools import zip_longest
 from typing import Any
 
 from gpu_runner.decode.methods import AUTOREGRESSIVE, BASELINE, BenchMethod
+from gpu_runner.measure import statistics as stats
 from gpu_runner.measure.bench import Answer
 from gpu_runner.measure.shared_contexts import SharedAnswer
-from gpu_runner.measure.statistics import (
-    Interval,
-    Question,
-    answered_by_all,
-    by_question,
-    deviation,
-    differences,
-    finite,
-    mean,
-    means_by_seed,
-    median,
-    pooled,
-    reached_depths,
-    speed_ups,
-    spread,
-    stratified,
-    tokens_per_second,
-)
 from gpu_runner.reproduce.experiments import Cell, Experiment
 
 FEWEST = 10
@@ -76,28 +59,28 @@ class ResultRow:
     contexts: int
     mean: float | None
     std: float | None
-    difference: Interval | None
-    surplus: Interval | None
+    difference: stats.Interval | None
+    surplus: stats.Interval | None
     given_trees: float | None
-    given_difference: Interval | None
+    given_difference: stats.Interval | None
     by_depth: tuple[float, ...]
     given_by_depth: tuple[float, ...]
     tokens_per_second: float | None
-    speed_up: Interval | None
+    speed_up: stats.Interval | None
     drafting: float | None
     verifying: float | None
     coverage: float | None
 
     def document(self) -> dict[str, Any]:
         """JSON-ready; what is not a number is null."""
-        return finite(asdict(self))
+        return stats.finite(asdict(self))
 
 
 @dataclass
 class SetStatistics:
     """One method on one set, before anything is averaged."""
 
-    questions: set[Question] = field(default_factory=set)
+    questions: set[stats.Question] = field(default_factory=set)
     answers: list[Answer] = field(default_factory=list)
     means: dict[int, float] = field(default_factory=dict)
     mean: float | None = None
@@ -134,23 +117,24 @@ def _set_statistics(
     cell: Cell, own: Sequence[Answer], shared: Sequence[SharedContextAnswer], count: str
 ) -> dict[str, SetStatistics]:
     """The statistics of all methods on one set."""
-    by_label = answered_by_all(own, [method.label for method in cell.methods])
+    by_label = stats.answered_by_all(own, [method.label for method in cell.methods])
     if not any(by_label.values()) and not shared:
         return {}
     found = {}
     for label, answers in by_label.items():
         measured = SetStatistics(answers=answers, questions={(each.question_set, each.question) for each in shared})
-        measured.questions |= set(by_question(answers))
+        measured.questions |= set(stats.by_question(answers))
         # the target's own token is all that the baseline emits, so a rate of accepted drafts would be 0 of nothing
         counted = count if label != AUTOREGRESSIVE else "emitted"
-        measured.means, measured.mean = means_by_seed(answers, counted), mean(pooled(answers, counted))
-        accepted = pooled(answers, "accepted")
-        measured.by_depth = reached_depths(accepted, int(max(accepted, default=0)))
+        measured.means = stats.means_by_seed(answers, counted)
+        measured.mean = stats.mean(stats.pooled(answers, counted))
+        accepted = stats.pooled(answers, "accepted")
+        measured.by_depth = stats.reached_depths(accepted, int(max(accepted, default=0)))
         _add_shared(measured, shared, label, count)
         if label not in (AUTOREGRESSIVE, BASELINE):
-            measured.differences = differences(answers, by_label[BASELINE], count)
+            measured.differences = stats.differences(answers, by_label[BASELINE], count)
         if AUTOREGRESSIVE in by_label and label != AUTOREGRESSIVE:
-            ratios = speed_ups(answers, by_label[AUTOREGRESSIVE])
+            ratios = stats.speed_ups(answers, by_label[AUTOREGRESSIVE])
             measured.speed = [statistics.fmean(values) for values in ratios.values()]
         found[label] = measured
     return found
@@ -158,7 +142,7 @@ def _set_statistics(
 
 def _add_shared(measured: SetStatistics, shared: Sequence[SharedContextAnswer], label: str, count: str) -> None:
     """Add what is expected given the trees, on shared contexts."""
-    beyond: dict[Question, list[float]] = {}
+    beyond: dict[stats.Question, list[float]] = {}
     deep: list[list[float]] = []
     for each in shared:
         given = each.given(count)
@@ -188,18 +172,18 @@ def _row(cell: Cell, method: BenchMethod, name: str | None, sets: Sequence[SetSt
         cycles=sum(len(answer.emitted) for answer in answers),
         contexts=sum(len(each.given) for each in sets),
         mean=_average([each.mean for each in sets]),
-        std=spread(statistics.fmean(each.means[seed] for each in sets) for seed in sorted(seeds)),
-        difference=stratified([each.differences for each in sets]),
+        std=stats.spread(statistics.fmean(each.means[seed] for each in sets) for seed in sorted(seeds)),
+        difference=stats.stratified([each.differences for each in sets]),
         surplus=_surplus(answers, method.shape.depth),
-        given_trees=_average([mean(each.given) for each in sets]),
-        given_difference=stratified([each.given_differences for each in sets]),
+        given_trees=_average([stats.mean(each.given) for each in sets]),
+        given_difference=stats.stratified([each.given_differences for each in sets]),
         by_depth=_columns([each.by_depth for each in sets]),
         given_by_depth=_columns([each.given_by_depth for each in sets]),
-        tokens_per_second=tokens_per_second(answers) if answers else None,
-        speed_up=stratified([each.speed for each in sets]),
-        drafting=median(pooled(answers, "drafting")),
-        verifying=median(pooled(answers, "verifying")),
-        coverage=_average([mean(each.coverage) for each in sets]),
+        tokens_per_second=stats.tokens_per_second(answers) if answers else None,
+        speed_up=stats.stratified([each.speed for each in sets]),
+        drafting=stats.median(stats.pooled(answers, "drafting")),
+        verifying=stats.median(stats.pooled(answers, "verifying")),
+        coverage=_average([stats.mean(each.coverage) for each in sets]),
     )
 
 
@@ -209,7 +193,7 @@ def _average(values: Sequence[float | None]) -> float | None:
     return statistics.fmean(known) if len(known) == len(values) else None
 
 
-def _surplus(answers: Sequence[Answer], depth: int) -> Interval | None:
+def _surplus(answers: Sequence[Answer], depth: int) -> stats.Interval | None:
     """Emitted minus expected tokens of the own cycles, with a bound that holds for rare acceptances too.
 
     Each cycle has mean 0 given all before it. A number of 0 to D accepted tokens with mean a varies by at most
@@ -221,10 +205,10 @@ def _surplus(answers: Sequence[Answer], depth: int) -> Interval | None:
         return None
     accepted = [min(max(expected - 1, 0.0), depth) for _, expected in pairs]
     mean = statistics.fmean(emitted - expected for emitted, expected in pairs)
-    half = deviation(sum(a * (depth - a) for a in accepted), depth) / len(pairs)
+    half = stats.deviation(sum(a * (depth - a) for a in accepted), depth) / len(pairs)
     if abs(mean) <= half and sum(accepted) < FEWEST:
-        return Interval(mean, math.nan, math.nan)
-    return Interval(mean, mean - half, mean + half)
+        return stats.Interval(mean, math.nan, math.nan)
+    return stats.Interval(mean, mean - half, mean + half)
 
 
 def _columns(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:

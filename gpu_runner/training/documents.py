@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 
 from gpu_runner.decode.autoregressive import autoregressive
-from gpu_runner.decode.draws import Seeded, derived
+from gpu_runner.decode.draws import Seeded
 from gpu_runner.model.causal_lm import CausalModel
 from gpu_runner.model.chat import Message, end_ids, prompt_ids, text_of, tokenizer_of
 from gpu_runner.training.text import Line
+from montecarlo.keyed_random import derived
 from rheo_core import InvalidInput
 
 

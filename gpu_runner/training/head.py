@@ -15,10 +15,10 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from exact.runtime.atomic_files import save_bytes, save_text
-from gpu_runner.decode.draws import derived
 from gpu_runner.model.causal_lm import CausalModel
 from gpu_runner.model.drafts.checkpoint import ROPE_BASE, Checkpoint, parse_config
 from gpu_runner.model.drafts.eagle3 import EagleDraft, read_layers
+from montecarlo.keyed_random import derived
 
 SPREAD = 0.02
 """Standard deviation of new matrices."""

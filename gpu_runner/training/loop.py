@@ -14,13 +14,14 @@ from typing import Any
 
 import torch
 
-from gpu_runner.decode.draws import check_seed, derived
+from gpu_runner.decode.draws import check_seed
 from gpu_runner.decode.laws import check_int
 from gpu_runner.model.causal_lm import CausalModel
 from gpu_runner.model.drafts.checkpoint import Checkpoint
 from gpu_runner.training.documents import Corpus, Document
 from gpu_runner.training.head import trainable
 from gpu_runner.training.objective import Judged, judge, losses, read, unroll, weights
+from montecarlo.keyed_random import derived
 from rheo_core import InvalidInput
 
 DECAY = 0.8

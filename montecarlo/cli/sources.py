@@ -16,8 +16,8 @@ from exact.cli import options
 from exact.methods.load import load_method, load_name, own_errors, with_lead
 from exact.methods.rows_file import Rows
 from montecarlo.checks import Suite, Tally
+from montecarlo.keyed_random import Uniforms
 from montecarlo.pairs import CallablePair, Dials, Ints, TablePair, rows_pair, synthetic
-from montecarlo.uniforms import Uniforms
 from rheo_core import InvalidInput, Method, TreeShape
 
 RowsFile = Annotated[Path | None, typer.Option("--rows", help="Rows file (JSON).", show_default=False)]

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
+from montecarlo.keyed_random import Uniforms
 from montecarlo.pairs import TablePair, hashed_states
-from montecarlo.uniforms import Uniforms
 from rheo_core import DraftRow, TreeMethod, TreeShape, methods, proxies
 
 FLOATS = (np.float64, np.float32, np.float16)

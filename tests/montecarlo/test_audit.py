@@ -17,12 +17,12 @@ from montecarlo.auditing import POSITIONS, Audit, audit
 from montecarlo.betting import BETS, Wealth, visible_excess
 from montecarlo.chunks import Chunk, Chunker
 from montecarlo.functions import FUNCTIONS, SHARES, SIGNED_FROM, excesses
+from montecarlo.keyed_random import Uniforms
 from montecarlo.pairs import TablePair, scores
 from montecarlo.planning import WITNESSES, ErrorRates, best_witness
 from montecarlo.recording import Record, Row
 from montecarlo.reference_run import record, whole
 from montecarlo.simulator import Simulator
-from montecarlo.uniforms import Uniforms
 from rheo_core import InvalidInput, SamplingChooser, TreeShape
 from tests.montecarlo.strategies import normalised
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from montecarlo.checks import Suite
+from montecarlo.keyed_random import Uniforms
 from montecarlo.pairs import Dials, synthetic
 from montecarlo.simulation import simulate
 from montecarlo.simulator import Simulator
-from montecarlo.uniforms import Uniforms
 from rheo_core import SamplingChooser, TreeShape, methods, speculate
 
 FULL = TreeShape(10, 8, 59)

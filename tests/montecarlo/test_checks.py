@@ -7,11 +7,11 @@ from exact.faults import cases
 from exact.methods import methods
 from exact.methods.rows_file import shipped_rows
 from montecarlo.checks import ACCEPTANCE, AT_ROOT, BELOW, Suite, depth_name, expected_acceptance
+from montecarlo.keyed_random import Uniforms
 from montecarlo.pairs import Dials, TablePair, rows_pair, synthetic
 from montecarlo.planning import WITNESSES, ErrorRates, best_witness, laws, power
 from montecarlo.simulation import ALARM, simulate
 from montecarlo.simulator import after
-from montecarlo.uniforms import Uniforms
 from rheo_core import Pair, TreeShape, rates
 from rheo_core.rows import DraftRow
 from tests.montecarlo.test_simulator import tree_method

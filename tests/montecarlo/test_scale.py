@@ -20,10 +20,10 @@ from exact.search import Bounds, exhaust
 from exact.search.acceptance_gap import widest_gaps
 from montecarlo.checks import Suite
 from montecarlo.cli.main import app as montecarlo_app
+from montecarlo.keyed_random import Uniforms
 from montecarlo.pairs import Dials, synthetic
 from montecarlo.planning import ErrorRates, Powers
 from montecarlo.simulation import MISS, simulate
-from montecarlo.uniforms import Uniforms
 from rheo_core import InvalidInput, Pair, TreeShape
 from tests.montecarlo.killers import always, counted, killer
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 
 from exact.methods.rows_file import parse_rows, shipped_rows
+from montecarlo.keyed_random import AddressChooser, Uniforms
 from montecarlo.pairs import CallablePair, Dials, TablePair, rows_pair, scores, synthetic
 from montecarlo.simulator import ReferenceLoop, Simulator, engine, texts
-from montecarlo.uniforms import AddressChooser, Uniforms
 from rheo_core import DraftRow, InvalidInput, TreeMethod, TreeShape, generate, methods, proxies, speculate
 from tests.montecarlo.strategies import GridUniforms, normalised, setups
 

@@ -160,8 +160,8 @@ FAULTS = (
     Fault(
         "5.3, Figure 3",
         "gpu_runner.reproduce.plots",
-        '(int(entry.method.rpartition("=")[2]), entry)',
-        '(int(entry.method.rpartition("=")[2]) + 1, entry)',
+        '(int(row.method.rpartition("=")[2]), row)',
+        '(int(row.method.rpartition("=")[2]) + 1, row)',
         ("test_plots",),
     ),
     Fault("5.3 survival", "exact.acceptance.one_layer", "each.tree.kind == SAMPLED", "each.tree.kind != SAMPLED"),
@@ -193,8 +193,8 @@ FAULTS = (
     Fault(
         "5.4, Figure 4",
         "gpu_runner.reproduce.plots",
-        "mine = [(temperatures[entry.cell], entry)",
-        "mine = [(1 - temperatures[entry.cell], entry)",
+        "mine = [(temperatures[row.cell], row)",
+        "mine = [(1 - temperatures[row.cell], row)",
         ("test_plots",),
     ),
     Fault(

@@ -239,7 +239,7 @@ def test_views_made_before_do_not_miss_what_is_written():
         torch_law(of_a_plain_tensor)
 
 
-def test_uniforms_are_iterated_expanded_and_shown():
+def test_keyed_random_are_iterated_expanded_and_shown():
     def program():
         coins = torch.rand(2)
         assert "uniforms" in f"{coins} {coins[0]!r}"

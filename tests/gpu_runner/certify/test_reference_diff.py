@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gpu_runner.certify.faults import faults
 from gpu_runner.certify.reference_diff import compare_cycle
-from gpu_runner.decode.draws import FromChooser, KeyedChooser, Seeded
+from gpu_runner.decode.draws import FromChooser, Seeded, keyed_chooser
 from gpu_runner.decode.engine import Engine
 from gpu_runner.decode.methods import tree_method
 from gpu_runner.decode.processing import Processing
@@ -59,7 +59,7 @@ def cases(draw):
 def test_twin_equals_reference_call_for_call(case):
     tables, method, shape, seed = case
     prefix = (0,)
-    expected, got = Log(KeyedChooser(seed)), Log(KeyedChooser(seed))
+    expected, got = Log(keyed_chooser(seed)), Log(keyed_chooser(seed))
     cycle = speculate(tables.target, tables.draft, prefix, method, shape, expected, ids=tables.ids)
     drafted, tokens = twin_cycle(tables, method, shape, prefix, FromChooser(got))
     assert drafted.tree == cycle.tree
@@ -71,7 +71,7 @@ def test_twin_equals_reference_call_for_call(case):
 @given(cases())
 def test_seeded_draws_are_the_keyed_choosers(case):
     tables, method, shape, seed = case
-    cycle = speculate(tables.target, tables.draft, (0,), method, shape, KeyedChooser(seed), ids=tables.ids)
+    cycle = speculate(tables.target, tables.draft, (0,), method, shape, keyed_chooser(seed), ids=tables.ids)
     drafted, tokens = twin_cycle(tables, method, shape, (0,), Seeded(seed))
     assert drafted.tree == cycle.tree
     assert tokens == cycle.tokens

@@ -11,7 +11,7 @@ import torch
 from exact.cli import options as shared
 from gpu_runner.cli import options
 from gpu_runner.cli.main import app
-from gpu_runner.decode.draws import FromChooser, KeyedChooser, Seeded
+from gpu_runner.decode.draws import FromChooser, Seeded, keyed_chooser
 from gpu_runner.decode.engine import Engine
 from gpu_runner.decode.methods import find_method
 from gpu_runner.decode.processing import Processing
@@ -125,7 +125,7 @@ def test_what_cannot_be_in_a_graph_is_refused_in_words(drafts):
         engine_of(drafts, "rheo:1", "eagle3", "nothing")
     engine = engine_of(drafts, "rheo:1", "eagle3", "eager")
     with pytest.raises(InvalidInput, match="draws: got FromChooser, expected seeded draws"):
-        engine.draft_tree(engine.start([1, 5, 2]), FromChooser(KeyedChooser(1)))
+        engine.draft_tree(engine.start([1, 5, 2]), FromChooser(keyed_chooser(1)))
 
 
 def test_bench_takes_the_option_and_writes_it_down(tmp_path, monkeypatch):

@@ -5,12 +5,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from gpu_runner.decode.draft_rows import DraftRows
-from gpu_runner.decode.draws import KeyedChooser, Seeded, derived, fold, signed, uniform
+from gpu_runner.decode.draws import Seeded, keyed_chooser
 from gpu_runner.decode.laws import best, position, softmax
 from gpu_runner.decode.processing import Processing
+from montecarlo.keyed_random import TAIL, child_code, number_word, signed
 from rheo_core import DraftRow, InvalidInput
 
 WORDS = st.integers(0, 2**64 - 1)
@@ -48,39 +48,13 @@ def test_rows_from_logits_are_the_references(dtype, support, temperature):
                 assert np.allclose(tails.row(number).dense(12)[0].numpy(), expected, rtol=1e-5, atol=0)
 
 
-@given(WORDS, st.integers(0, 2**33))
-def test_the_hash_is_the_same_on_the_host_and_in_tensors(state, part):
-    tensor = fold(torch.tensor([signed(state)]), torch.tensor([part]))
-    assert int(tensor[0]) % 2**64 == fold(state, part)
-
-
-def test_uniforms_look_uniform_and_a_plain_counter_would_not():
-    addresses = [
-        ("coin", cycle, (i, j), k) for cycle in range(10) for i in range(10) for j in range(10) for k in range(20)
-    ]
-    values = [uniform(7, at) for at in addresses]
-    assert len(set(values)) == len(values)
-    assert all(0 <= value < 1 for value in values)
-    assert stats.kstest(values, "uniform").pvalue > 1e-4
-    pairs = np.histogram2d(values[:-1], values[1:], bins=10, range=[[0, 1], [0, 1]])[0].ravel()
-    assert stats.chisquare(pairs).pvalue > 1e-4
-    # planted faults that the two tests must reject: values never above .98, and a counter (uniform, but in order)
-    assert stats.kstest([0.98 * value for value in values], "uniform").pvalue < 1e-4
-    counter = [i / len(values) for i in range(len(values))]
-    ordered = np.histogram2d(counter[:-1], counter[1:], bins=10, range=[[0, 1], [0, 1]])[0].ravel()
-    assert stats.chisquare(ordered).pvalue < 1e-4
-
-
-def test_kinds_cycles_paths_and_places_have_draws_of_their_own():
-    addresses = [
-        (kind, cycle, path, i)
-        for kind in ("tail", "coin", "emit")
-        for cycle in range(3)
-        for path in ((), (0,), (0, 0), (0, 1), (1, 0), (1,))
-        for i in range(3)
-    ]
-    assert len({uniform(3, at) for at in addresses}) == len(addresses)
-    assert len({derived(1, a, b) for a in range(9) for b in range(9)} | {derived(2, a) for a in range(9)}) == 90
+@given(state=st.integers(0, 2**64 - 1), code=st.integers(0, 2**64 - 1), i=st.integers(0, 2**20))
+def test_ints_arrays_and_tensors_have_the_same_words(state, code, i):
+    as_tensors = (torch.tensor([signed(state)]), TAIL, torch.tensor([signed(code)]), torch.tensor([i]))
+    as_arrays = (np.array([state], np.uint64), TAIL, np.array([code], np.uint64), np.array([i], np.uint64))
+    expected = number_word(state, TAIL, code, i)
+    assert int(number_word(*as_tensors)[0]) % 2**64 == int(number_word(*as_arrays)[0]) == expected
+    assert int(child_code(torch.tensor([signed(code)]), torch.tensor([i]))[0]) % 2**64 == child_code(code, i)
 
 
 def test_position_is_the_inverse_distribution_function():
@@ -94,9 +68,9 @@ def test_seeded_coin_and_draw_are_the_keyed_choosers():
     for i in range(50):
         at = ("emit", i, (1, 2), 0)
         weights = np.random.default_rng(i).dirichlet(np.ones(6))
-        assert Seeded(4).index(torch.from_numpy(weights), at) == KeyedChooser(4).index(weights, at)
-        assert Seeded(4).accept(0.5, at) == KeyedChooser(4).accept(0.5, at)
-    assert KeyedChooser(4, cycle=9).accept(0.5, ("coin", 0, (), 0)) == Seeded(4).accept(0.5, ("coin", 9, (), 0))
+        assert Seeded(4).index(torch.from_numpy(weights), at) == keyed_chooser(4).index(weights, at)
+        assert Seeded(4).accept(0.5, at) == keyed_chooser(4).accept(0.5, at)
+    assert keyed_chooser(4, cycle=9).accept(0.5, ("coin", 0, (), 0)) == Seeded(4).accept(0.5, ("coin", 9, (), 0))
 
 
 @pytest.mark.parametrize(
@@ -137,5 +111,3 @@ def test_refusals():
     for seed in (-1, 2**63, True, 0.5):
         with pytest.raises(InvalidInput, match="seed"):
             Seeded(seed)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="at: got None"):
-        KeyedChooser(1).accept(0.5)

@@ -6,7 +6,7 @@ import pytest
 
 from exact.cli import options
 from gpu_runner.cli.main import app
-from gpu_runner.decode.draws import FromChooser, KeyedChooser
+from gpu_runner.decode.draws import FromChooser, keyed_chooser
 from gpu_runner.decode.engine import Engine
 from gpu_runner.decode.host_rules import HostVerify, host_proxy
 from gpu_runner.decode.methods import find_method, tree_method
@@ -29,8 +29,8 @@ def test_a_rule_on_the_host_does_what_its_twin_does(rule):
     for seed in range(20):
         tables = Tables(seed, 6, 6)
         method = replace(tree_method("rheo"), verify=rule)
-        expected = twin_cycle(tables, method, SHAPE, (0,), FromChooser(KeyedChooser(seed)))[1]
-        got = twin_cycle(tables, replace(method, verify=own), SHAPE, (0,), FromChooser(KeyedChooser(seed)))[1]
+        expected = twin_cycle(tables, method, SHAPE, (0,), FromChooser(keyed_chooser(seed)))[1]
+        got = twin_cycle(tables, replace(method, verify=own), SHAPE, (0,), FromChooser(keyed_chooser(seed)))[1]
         assert got == expected
 
 
@@ -43,8 +43,8 @@ def test_a_proxy_on_the_host_does_what_its_twin_does(rule):
     for seed in range(20):
         tables = Tables(seed, 6, 6, grain=8)
         method = replace(tree_method("rheo"), proxy=rule)
-        expected = twin_cycle(tables, method, SHAPE, (0,), FromChooser(KeyedChooser(seed)))[0]
-        got = twin_cycle(tables, replace(method, proxy=own), SHAPE, (0,), FromChooser(KeyedChooser(seed)))[0]
+        expected = twin_cycle(tables, method, SHAPE, (0,), FromChooser(keyed_chooser(seed)))[0]
+        got = twin_cycle(tables, replace(method, proxy=own), SHAPE, (0,), FromChooser(keyed_chooser(seed)))[0]
         assert got.tree == expected.tree
 
 
@@ -55,10 +55,10 @@ def test_wrong_answers_are_refused():
     for message, rule in verdicts.items():
         engine = Engine(target, draft, replace(tree_method("rheo"), verify=rule), SHAPE)
         with pytest.raises(InvalidInput, match=message):
-            engine.generate([1, 2], 3, FromChooser(KeyedChooser(1)))
+            engine.generate([1, 2], 3, FromChooser(keyed_chooser(1)))
     engine = Engine(target, draft, replace(tree_method("rheo"), proxy=lambda *given: 1.5), SHAPE)
     with pytest.raises(InvalidInput, match=r"proxy: got 1\.5"):
-        engine.generate([1, 2], 3, FromChooser(KeyedChooser(1)))
+        engine.generate([1, 2], 3, FromChooser(keyed_chooser(1)))
     assert host_proxy(proxies.RHEO) is not None
 
 

@@ -6,13 +6,14 @@ import torch
 from gpu_runner.certify.certify import DRAFTS, certify_engine
 from gpu_runner.certify.faults import faults
 from gpu_runner.certify.reference_diff import compare_cycle
-from gpu_runner.decode.draws import Seeded, fold, signed
+from gpu_runner.decode.draws import Seeded
 from gpu_runner.decode.engine import Engine
 from gpu_runner.decode.methods import find_method, tree_method
 from gpu_runner.model.causal_lm import CausalModel, check_tree_attention
 from gpu_runner.model.drafts.causal import CausalDraft
 from gpu_runner.model.drafts.eagle3 import EagleDraft
 from gpu_runner.model.tiny import tiny_head, tiny_model
+from montecarlo.keyed_random import child_code, mix
 from rheo_core import TreeShape
 
 pytestmark = pytest.mark.gpu
@@ -64,8 +65,7 @@ def test_the_draft_loop_does_not_wait_for_the_device(tmp_path):
 
 def test_the_hash_has_the_same_bits_on_the_device():
     states = torch.randint(-(2**62), 2**62, (1000,))
-    assert torch.equal(fold(states.cuda(), states.cuda() >> 40).cpu(), fold(states, states >> 40))
-    assert int(fold(torch.tensor([signed(7)]).cuda(), torch.tensor([3]).cuda())[0]) % 2**64 == fold(7, 3)
+    assert torch.equal(mix(child_code(states.cuda(), states.cuda() >> 40)).cpu(), mix(child_code(states, states >> 40)))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from montecarlo.uniforms import COIN, EMIT, TAIL, AddressChooser, Uniforms, child_codes, path_code, root_codes
+from montecarlo.keyed_random import (
+    COIN,
+    EMIT,
+    TAIL,
+    AddressChooser,
+    Uniforms,
+    child_codes,
+    code_of,
+    number_at,
+    root_codes,
+)
 from rheo_core import InvalidInput, SamplingChooser
 
 
@@ -13,7 +23,7 @@ def numbers(seed=0, runs=400):
     uniforms = Uniforms(seed)
     streams = uniforms.streams(np.arange(runs), 0)[:, None, None]
     paths = [(), *((a,) for a in range(6)), *((a, b) for a in range(4) for b in range(4))]
-    codes = np.concatenate([path_code(path) for path in paths])[:, None]
+    codes = np.array([code_of(path) for path in paths], dtype=np.uint64)[:, None]
     return np.stack([uniforms.at(streams, kind, codes, np.arange(5)) for kind in (TAIL, COIN, EMIT)], axis=1)
 
 
@@ -58,6 +68,7 @@ def test_the_chooser_reads_the_same_numbers():
     codes = child_codes(child_codes(root_codes(1), 3), 0)
     expected = uniforms.at(uniforms.streams(7, 3), COIN, codes, 4)[0]
     assert chooser.uniform(("coin", 1, (3, 0), 4)) == expected
+    assert number_at(uniforms.key, 7, ("coin", 3, (3, 0), 4)) == expected
     assert chooser.accept(np.nextafter(expected, 1), ("coin", 1, (3, 0), 4))
     assert not chooser.accept(expected, ("coin", 1, (3, 0), 4))
 
