@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from montecarlo.betting import Wealth, visible_excess
 from montecarlo.chunks import Chunk
+from montecarlo.copies import Copies
 from montecarlo.functions import (
     FIRST_SIGNED,
     FUNCTIONS,
@@ -27,6 +28,7 @@ from montecarlo.functions import (
     excesses,
 )
 from montecarlo.history import OPEN_TEXTS, TABLE
+from montecarlo.patterns import Patterns
 from rheo_core import InvalidInput
 
 Floats = NDArray[np.float64]
@@ -76,11 +78,44 @@ class Report:
     unused_fields: tuple[str, ...] = ()
     tolerance: float = 0.0
     unlisted: float = 0.0
+    copies_by_key: int = 0
+    copies_by_text: int = 0
+    first_copy: str | None = None
+    repeated: int = 0
+    log10_evidence_beyond_patterns: float | None = None
+    patterns: tuple[str, ...] = ()
 
     @property
     def evidence_of_loss(self) -> bool:
-        """Whether the evidence ever passed the bar."""
-        return self.alarmed_at is not None
+        """Whether the evidence ever passed the bar, and no way of recording explains all of it."""
+        return self.alarmed_at is not None and not self._explained
+
+    @property
+    def _explained(self) -> bool:
+        """Whether a pattern was seen and what it cannot touch is no evidence."""
+        certain = self.impossible and not self.tolerance
+        beyond = (self.log10_evidence_beyond_patterns or 0.0) >= -math.log10(self.alarm)
+        return bool(self.patterns) and not certain and not beyond
+
+    @property
+    def refusal(self) -> str | None:
+        """Why there is no verdict, with the remedy; None where there is one."""
+        if self.alarmed_at is not None and self._explained:
+            return f"evidence 10^{self.log10_evidence:.1f}, but {'; '.join(self.patterns)}"
+        if self.copies_by_text and not self.evidence_of_loss:
+            return (
+                f"{self.copies_by_text} texts repeat an earlier one (the first: {self.first_copy}), which independent "
+                "requests do with probability below 1e-9: recorded twice, or drawn from one stream of random numbers; "
+                "record each text once, with the seed of each request"
+            )
+        return None
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in words."""
+        if self.evidence_of_loss:
+            return "evidence of loss"
+        return "no loss seen" if self.refusal is None else "refused"
 
     @property
     def variation_at_least(self) -> float:
@@ -132,10 +167,18 @@ class Audit:
 
     `alarm`: the probability that a lossless engine ever raises an alarm, whatever is looked at and when; `seed`: of the
     randomised transform, which must not depend on the tokens; `positions` in the cycle are told apart, later ones not.
-    `tolerance`: each token's law may be off its row by that much in total variation, as rounding makes it.
+    `tolerance`: each token's law may be off its row by that much in total variation, as rounding makes it. `patterns`:
+    look for ways of recording that make a lossless engine look lossy (montecarlo/patterns.py).
     """
 
-    def __init__(self, alarm: float = ALARM, seed: int = 0, positions: int = POSITIONS, tolerance: float = 0.0) -> None:
+    def __init__(
+        self,
+        alarm: float = ALARM,
+        seed: int = 0,
+        positions: int = POSITIONS,
+        tolerance: float = 0.0,
+        patterns: bool = True,
+    ) -> None:
         if not 0 < alarm < 1:
             raise InvalidInput("false-alarm", alarm, "a number between 0 and 1")
         if type(seed) is not int or seed < 0:
@@ -149,6 +192,8 @@ class Audit:
         self._ratio = TOLERANT_RATIO if tolerance else RATIO
         self._wealth = Wealth(positions, ONE_SIDED, SHARES, tolerance, np.where(ONE_SIDED, self._ratio, 1))
         self._signs = _Signs()
+        self._patterns = Patterns(positions, tolerance) if patterns else None
+        self._copies: Copies | None = None
         shape = (positions + 1, len(FUNCTIONS))
         self._excess, self._variance, self._used = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.int64)
         self._unlisted = 0.0
@@ -167,13 +212,18 @@ class Audit:
         for i in np.flatnonzero(~possible).tolist():
             self.impossible += 1
             self.first_impossible = self.first_impossible or chunk.where[i]
-        found = excesses(chunk, self._rng.random(len(chunk)), self._ratio)
+        v = self._rng.random(len(chunk))
+        found = excesses(chunk, v, self._ratio)
         signs = self._signs.of(chunk, found.value[:, SIGNED_FROM])
         excess, used = found.value.copy(), found.used.copy()
         excess[:, FIRST_SIGNED:] *= signs
         used[:, FIRST_SIGNED:] &= signs != 0
         stratum = np.minimum(chunk.position, self.positions - 1)
         path = self._wealth.play(excess, stratum, used)
+        if self._patterns is not None:
+            self._patterns.update(chunk, v, stratum)
+        if chunk.past is not None:
+            self._copies = chunk.past.copies
         if not self.tolerance:
             path[~possible] = math.inf  # no lossless engine emits such a token
         self._note(path, chunk)
@@ -197,6 +247,7 @@ class Audit:
 
     def report(self, unused_fields: Iterable[str] = ()) -> Report:
         """What has been found so far."""
+        copies, looked = self._copies or Copies(), self._patterns
         return Report(
             tokens=self.tokens,
             with_draft=self.with_draft,
@@ -210,6 +261,12 @@ class Audit:
             unused_fields=tuple(sorted(unused_fields)),
             tolerance=self.tolerance,
             unlisted=self._unlisted / max(self.tokens, 1),
+            copies_by_key=copies.by_key,
+            copies_by_text=copies.by_text,
+            first_copy=copies.first,
+            repeated=copies.repeated,
+            log10_evidence_beyond_patterns=None if looked is None else looked.log_evidence / math.log(10),
+            patterns=tuple(looked.seen()) if looked is not None and self.alarmed_at is not None else (),
         )
 
     def _biases(self) -> Iterable[Bias]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from montecarlo.copies import Copies
 from montecarlo.history import Guesses, Texts
 from montecarlo.pairs import Ints
 from montecarlo.recording import Record, Row
@@ -25,12 +26,16 @@ CHUNK_NUMBERS = 2**21
 @dataclass(frozen=True)
 class Past:
     """What was known before each of n tokens: cells that earlier tokens suggest [n, G] (-1: none, or not listed), those
-    of the text's last few tokens [n, C], the number of the text [n] and the token's place in it [n]."""
+    of the text's last few tokens [n, C], the number of the text [n] and the token's place in it [n]; also whether the
+    text ends here [n], the run's end ids, and what was dropped so far."""
 
     guesses: Ints
     recent: NDArray[np.bool_]
     text: Ints
     place: Ints
+    stopped: NDArray[np.bool_]
+    end: tuple[int, ...] = ()
+    copies: Copies | None = None
 
 
 @dataclass(frozen=True)
@@ -70,10 +75,11 @@ class Chunk:
 
 
 class Chunker:
-    """Puts records into chunks of bounded size, each with what was known before its token."""
+    """Puts records into chunks of bounded size, each with what was known before its token; copies are dropped."""
 
-    def __init__(self, top: int) -> None:
+    def __init__(self, top: int, tolerance: float = 0.0) -> None:
         self.top = top
+        self._copies = Copies(tolerance)
         self._texts = Texts()
         self._guesses = Guesses()
 
@@ -81,7 +87,7 @@ class Chunker:
         """The records in order, at most CHUNK at a time."""
         held: list[Record] = []
         widest = 0
-        for record in records:
+        for record in self._copies.without(records):
             width = len(record.target.probs) + 1
             if held and (len(held) == CHUNK or max(width, widest) * (len(held) + 1) > CHUNK_NUMBERS):
                 yield self._chunk(held)
@@ -124,7 +130,15 @@ class Chunker:
             position=position,
             where=[record.where for record in records],
             ids=ids,
-            past=Past(guesses, recent, text, place),
+            past=Past(
+                guesses,
+                recent,
+                text,
+                place,
+                stopped=np.array([record.stop is not None for record in records]),
+                end=records[-1].end,
+                copies=self._copies,
+            ),
         )
 
 

@@ -37,7 +37,7 @@ ROOMS = {
     "exact.check": (400, ""),
     "exact": (150, ".enumeration .interception .verdict .search .report .cli"),
     "montecarlo": (
-        4400,
+        4800,
         "rheo_core exact.enumeration exact.runtime exact.methods exact.acceptance exact.report exact.cli",
     ),
     "gpu_runner.model": (1400, "rheo_core"),

@@ -79,7 +79,7 @@ def command(
     check_auditable(processing, find_dtype(models.dtype))
     if method.tree_method is None and planted is not None:
         raise InvalidInput("fault", fault, f"a method that drafts, not {method.label}")
-    running = Audit(alarm, seed)
+    running = Audit(alarm, seed, patterns=False)
     asked = own.read(questions)
     target, draft = models.load()
     setting = Setting(target, draft, processing, length, plain, planted)

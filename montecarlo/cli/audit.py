@@ -18,6 +18,7 @@ from montecarlo.auditing import ALARM, TOP, Audit, Bias, Position, Report
 from montecarlo.chunks import Chunker
 from montecarlo.cli import sources
 from montecarlo.cli.simulate import plain
+from montecarlo.copies import RATE
 from montecarlo.functions import FUNCTIONS
 from montecarlo.recording import TOLERANCE, read
 from rheo_core import InvalidInput
@@ -54,7 +55,8 @@ def command(
 ) -> int:
     """Audit recorded runs of any engine (format: docs/recording.md). Exit code: 1 evidence of loss, 0 none seen.
 
-    All files together are one run. The evidence is valid whenever it is looked at.
+    All files together are one run. The evidence is valid whenever it is looked at. A recording that could make a
+    lossless engine look lossy, or hide a loss, is refused by name (exit code 2).
     """
     check_count("top", top, 1)
     if not 0 <= sum_tolerance < 1:
@@ -68,13 +70,13 @@ def command(
     columns = (SpinnerColumn(), TextColumn("{task.completed} tokens"))
     with options.progress(not as_json, *columns) as progress:
         task = progress.add_task("auditing", total=None)
-        for file in files:
-            for chunk in Chunker(top).chunks(read(file, sum_tolerance, unused)):
-                running.update(chunk)
-                evidence.append((running.tokens, running.log_wealth / math.log(10)))
-                if len(evidence) > CURVE:
-                    del evidence[1::2]
-                progress.update(task, completed=running.tokens)
+        records = (record for file in files for record in read(file, sum_tolerance, unused))
+        for chunk in Chunker(top, tolerance).chunks(records):
+            running.update(chunk)
+            evidence.append((running.tokens, running.log_wealth / math.log(10)))
+            if len(evidence) > CURVE:
+                del evidence[1::2]
+            progress.update(task, completed=running.tokens)
     found = running.report(unused)
     if not as_json:
         report(found)
@@ -83,6 +85,8 @@ def command(
 
         draw_report(found, plot, evidence)
     options.deliver(document(found, files), as_json, save)
+    if found.refusal is not None:
+        raise InvalidInput(", ".join(map(str, files)), "no verdict", f"a recording without this: {found.refusal}")
     return options.LOSSY if found.evidence_of_loss else options.LOSSLESS
 
 
@@ -94,6 +98,15 @@ def report(found: Report) -> None:
         certain = "" if found.tolerance else ": certain loss"
         first = f"{found.impossible} tokens of probability 0{certain}, the first at {found.first_impossible}"
         out.print(first, highlight=False, markup=False)
+    for pattern in found.patterns if found.evidence_of_loss else ():
+        out.print(f"also seen, and no explanation: {pattern}", style="yellow", highlight=False, markup=False)
+    for count, what in (
+        (found.copies_by_key, "came again under their request and seed: left out"),
+        (found.copies_by_text, f"repeat an earlier text by more than chance: left out, at a rate of {RATE:g}"),
+        (found.repeated, "are the beginning of an earlier text, or all of it, as may be by chance: kept"),
+    ):
+        if count:
+            out.print(f"{count} texts {what}", highlight=False)
     if found.unlisted > MUCH_UNLISTED:
         out.print(
             f"the rows leave {found.unlisted:.0%} to tokens that they do not list, which are not told apart: list more",
@@ -114,6 +127,8 @@ def report(found: Report) -> None:
 
 def verdict_line(found: Report) -> str:
     """The verdict and its evidence in one line."""
+    if found.refusal is not None:
+        return f"NO VERDICT on {found.tokens} tokens: {found.refusal}"
     bar = -math.log10(found.alarm)
     within = f" beyond a tolerance of {found.tolerance:g}" if found.tolerance else ""
     if not found.evidence_of_loss:
@@ -165,7 +180,8 @@ def document(found: Report, files: list[Path]) -> dict[str, Any]:
     return {
         "command": "audit",
         "files": [str(file) for file in files],
-        "verdict": "evidence of loss" if found.evidence_of_loss else "no loss seen",
+        "verdict": found.verdict,
+        "refusal": found.refusal,
         **plain({key: value for key, value in asdict(found).items() if key not in ("biases", "positions")}),
         "variation_at_least": found.variation_at_least,
         "biases": [plain(asdict(bias)) for bias in found.biases],

@@ -77,9 +77,9 @@ def test_positions_are_worked_out_from_cycles_of_interleaved_requests(tmp_path):
     token, target, _, cycle, position = run(60)
     lines = []
     for i in range(60):
-        for request in ("a", "b"):
+        for seed, request in enumerate(("a", "b")):
             fields = {"token": int(token[i]), "target": {"probs": target[i].tolist()}, "cycle": int(cycle[i])}
-            lines.append(fields | {"request": request})
+            lines.append(fields | {"request": request, "seed": seed})
     derived = list(Chunker(10).chunks(read(write_lines(tmp_path / "run.jsonl", lines))))
     assert np.concatenate([chunk.position for chunk in derived]).tolist() == np.repeat(position, 2).tolist()
 
