@@ -21,9 +21,10 @@ from typing import Any
 from exact.cli import options
 from exact.enumeration.exits import Stop
 from exact.enumeration.walk import EnumerationError, TooManyDraws, TooManyOutcomes, share
+from exact.interception.function_certificate import FunctionCertificate, plain
 from exact.interception.session import Coins, covered
 from exact.interception.torch_law import Interception
-from exact.interception.verdict import FunctionCertificate, certify_function, plain
+from exact.interception.verdict import certify_function
 from exact.methods.load import load_name, own_ends
 from exact.report import function_page
 from exact.runtime import atomic_files

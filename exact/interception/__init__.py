@@ -11,10 +11,11 @@ noticed.
 
 from typing import Any
 
+from exact.interception.function_certificate import FunctionCertificate
 from exact.interception.kernels import KernelCheck, check_kernel
 from exact.interception.session import current_chooser
 from exact.interception.torch_law import Interception, torch_law
-from exact.interception.verdict import FunctionCertificate, certify_function
+from exact.interception.verdict import certify_function
 from exact.runtime.unsupported import Unsupported
 
 __all__ = [

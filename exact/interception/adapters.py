@@ -56,7 +56,6 @@ def tree_verifier(
             raise InvalidInput("verify", (path, accepted), f"one of {len(tree)} paths and at most its length")
         return (*tree[path][:accepted], _next(following))
 
-    cycle.eps = torch.finfo(dtype).eps  # type: ignore[attr-defined]  # the rounding that a verdict allows it
     return cycle
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from types import CellType, FunctionType
 from typing import Any
 
@@ -24,12 +25,17 @@ def widened(value: Any, seen: Seen) -> Any:
     if isinstance(value, np.ndarray | np.floating) and value.dtype.kind == "f":
         if value.dtype == np.float64:
             return value
-        return seen.widened(value.astype(np.float64), float(np.finfo(value.dtype).eps))
+        return seen.widened(value.astype(np.float64), value.dtype.name, partial(_rounded, value.dtype))
     if type(value) in (list, tuple):
         return type(value)(widened(item, seen) for item in value)
     if type(value) is dict:
         return {key: widened(item, seen) for key, item in value.items()}
     return value
+
+
+def _rounded(dtype: np.dtype[Any], row: list[float]) -> list[float]:
+    numbers: list[float] = np.asarray(row).astype(dtype).astype(np.float64).tolist()
+    return numbers
 
 
 def widened_function(function: Any, seen: Seen, known: dict[int, Any] | None = None) -> Any:
@@ -41,6 +47,8 @@ def widened_function(function: Any, seen: Seen, known: dict[int, Any] | None = N
     if id(function) in known:
         return known[id(function)]
     known[id(function)] = function  # a function that calls itself meets itself here
+    for asked in _NUMPY_TYPES.keys() & set(function.__code__.co_names):
+        seen.meet(_NUMPY_TYPES[asked])
 
     def outside(value: Any) -> Any:
         if isinstance(value, FunctionType) and value.__module__ == function.__module__:
@@ -64,6 +72,9 @@ def widened_function(function: Any, seen: Seen, known: dict[int, Any] | None = N
     return wide
 
 
+_NUMPY_TYPES = {"float32": "float32", "single": "float32", "float16": "float16", "half": "float16"}
+
+
 def default_eps() -> float:
     """eps of the type in which torch makes its tensors, where torch is loaded; else of float64."""
     torch = sys.modules.get("torch")
@@ -71,7 +82,7 @@ def default_eps() -> float:
 
 
 def _double_in_numpy() -> list[Patch]:
-    return [Patch(np, name, np.float64) for name in ("float32", "single", "float16", "half")]
+    return [Patch(np, name, np.float64) for name in _NUMPY_TYPES]
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 from exact.interception.narrow_inputs import Seen
 
 _NARROW = (torch.float32, torch.float16, torch.bfloat16)
-_CASTS = {torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16}
+_CASTS = {torch.Tensor.float: "float32", torch.Tensor.half: "float16", torch.Tensor.bfloat16: "bfloat16"}
 
 
 class Widened(TorchFunctionMode):
@@ -27,6 +27,7 @@ class Widened(TorchFunctionMode):
         if name == "__get__":
             return func(*args)
         if func in _CASTS:
+            self.seen.meet(_CASTS[func])
             func = torch.Tensor.double
         kwargs = {key: value if key == "out" else self._wide(value) for key, value in (kwargs or {}).items()}
         kept = (
@@ -36,12 +37,24 @@ class Widened(TorchFunctionMode):
 
     def _wide(self, value: Any) -> Any:
         if isinstance(value, torch.dtype):
+            self.seen.meet(_name(value))
             return torch.float64 if value in _NARROW else value
         if type(value) in (list, tuple):
             return type(value)(map(self._wide, value))
         if not isinstance(value, torch.Tensor) or value.dtype not in _NARROW:
             return value
-        return self.seen.widened(value.detach().to(torch.float64), torch.finfo(value.dtype).eps)
+        dtype = value.dtype
+
+        def rounding(row: list[float]) -> list[float]:
+            with torch._C.DisableTorchFunction():
+                rounded: list[float] = torch.tensor(row, dtype=torch.float64).to(dtype).double().tolist()
+            return rounded
+
+        return self.seen.widened(value.detach().to(torch.float64), _name(dtype), rounding)
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from exact.enumeration.rationals import ZERO, fraction
-from exact.enumeration.walk import DRAWS, NotReproducible, Recall, TooManyOutcomes, UnhashableResult
+from exact.enumeration.walk import DRAWS, NotReproducible, Recall, TooManyOutcomes, UnhashableResult, Walk
 from exact.interception.patch_numpy import numpy_patches
 from exact.interception.patch_random import random_patches
 from exact.interception.session import ACTIVE, FILLINGS, Coins, Session
@@ -70,6 +70,7 @@ class Interception:
         self.coins: Coins = coins
         self.limit = limit
         self.within = within
+        self.walk: Walk | None = None  # of the law taken last
         self.beside = beside
         self.changed: dict[str, None] = {}
         """What the function wrote into that was not its own: put back before every run."""
@@ -86,6 +87,7 @@ class Interception:
         if ACTIVE:
             raise Unsupported("torch_law inside torch_law", "a law taken while another is", "one at a time")
         session = Session(self.coins)
+        self.walk = session.walk
         session.walk.most = None if self.limit is None else DRAWS
         snapshot = Snapshot(function, args, kwargs, self.beside)
         session.standing = _standing()

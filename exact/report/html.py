@@ -19,7 +19,7 @@ from markupsafe import Markup
 from exact.acceptance.one_layer import OneLayer
 from exact.enumeration.rationals import fraction
 from exact.enumeration.tree_classes import TreeClass
-from exact.interception.verdict import FunctionCertificate
+from exact.interception.function_certificate import FunctionCertificate
 from exact.report.svg import TreePicture, shown_token, tree_picture
 from exact.runtime.provenance import Provenance
 from exact.verdict.certificate import Certificate

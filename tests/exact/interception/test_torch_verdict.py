@@ -51,7 +51,10 @@ def test_a_bias_is_told_from_rounding_down_to_the_bound(bias):
 
 
 def test_a_small_difference_from_a_rounded_row_is_undecided():
-    found = certify_function(sampled, P, target=[Fraction(1, 2), Fraction(3, 10), Fraction(1, 5)])
+    right = [Fraction(1, 2), Fraction(3, 10), Fraction(1, 5)]
+    assert certify_function(sampled, P, target=right).verdict == "lossless up to rounding"  # P is that row, rounded
+    near = torch.stack([P[0], torch.nextafter(P[1], P[0]), P[2]])  # the planted fault: it is not
+    found = certify_function(sampled, near, target=right)
     assert found.lossless is None
     assert found.verdict.startswith("undecided")
     logits = torch.tensor([0.3, -0.2, 1.1])
@@ -167,7 +170,7 @@ def needs(p):
 
 
 def broken():
-    return 1 / (random.random() < 0.5)
+    return 1 // (random.random() < 0.5)
 """
 
 

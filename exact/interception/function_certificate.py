@@ -1,0 +1,103 @@
+"""The verdict on a function: what `certify_function` says, its figures and its scope, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from exact.enumeration.rationals import apart, long_numbers
+from exact.enumeration.walk import ASKED_AGAIN
+from exact.interception.session import Coins
+
+Law = dict[Any, Fraction]
+
+
+@dataclass(frozen=True)
+class FunctionCertificate:
+    """The verdict on a function.
+
+    `total_variation` is exact, between `law` and `right`; `total_variation_float64` is that of the same code in
+    float64 (None where the first is 0 already), to be compared with `bound`. `total_variation` itself counts as
+    rounding up to `rounding_bound`, that of the type `rounding_type` (None where it did not come to that). Both bounds
+    are those of `exact.enumeration.rounding`. `sequence` is the shortest one (or the result) whose probability `got` is
+    not the `due` one.
+    `continued` counts the results shorter than the length, which were continued from the target.
+    """
+
+    lossless: bool | None
+    verdict: str
+    total_variation: Fraction
+    total_variation_float64: Fraction | None
+    bound: Fraction
+    sequence: Any
+    got: Fraction | None
+    due: Fraction | None
+    outcomes: int
+    coins: Coins
+    law: Law = field(repr=False)
+    right: Law = field(repr=False)
+    changed: tuple[str, ...] = ()
+    """What the code wrote into that was not its own; it was put back before every run."""
+    rounding_bound: Fraction | None = None
+    rounding_type: str | None = None
+    continued: int = 0
+
+    @property
+    def scope(self) -> str:
+        """What the verdict is about."""
+        coins = "ideal coins" if self.coins == "ideal" else "coins on the grid of their float type"
+        how = "exact" if not self.total_variation else "exact law of the floats as they are"
+        again = "replayed" if self.outcomes <= ASKED_AGAIN else "an even sample of the runs replayed"
+        changed = f"; the code changed {', '.join(self.changed)}, put back before every run" if self.changed else ""
+        short = f"; {self.continued} short results continued from the target, ends not compared"
+        return f"these inputs; {coins}; no state between calls ({again}){changed}; {how}{short if self.continued else ''}"
+
+    def __str__(self) -> str:
+        lines = [f"{self.verdict}: TV {float(self.total_variation):.3g} over {self.outcomes} outcomes"]
+        if self.total_variation_float64 is not None:
+            tv, bound = float(self.total_variation_float64), float(self.bound)
+            lines.append(f"the same code in float64: TV {tv:.3g}, {'within' if tv <= bound else 'above'} {bound:.3g}")
+        if self.rounding_bound is not None:
+            within = "within" if self.total_variation <= self.rounding_bound else "above"
+            lines.append(f"rounding in {self.rounding_type}: {within} {float(self.rounding_bound):.3g}")
+        if self.got is not None and self.due is not None:
+            sequence = ", ".join(map(str, self.sequence)) if isinstance(self.sequence, tuple) else self.sequence
+            got, due = apart(self.got, self.due)
+            lines.append(f"P({sequence}) is {got}, right is {due}")
+        return "\n".join([*lines, self.scope])
+
+    @long_numbers()
+    def document(self) -> dict[str, Any]:
+        """The verdict as JSON values: exact numbers as "a/b" beside a float."""
+
+        def number(value: Fraction | None) -> Any:
+            return None if value is None else {"exact": str(value), "float": float(value)}
+
+        return {
+            "lossless": self.lossless,
+            "verdict": self.verdict,
+            "total_variation": number(self.total_variation),
+            "total_variation_float64": number(self.total_variation_float64),
+            "bound": number(self.bound),
+            "rounding_bound": number(self.rounding_bound),
+            "rounding_type": self.rounding_type,
+            "continued": self.continued,
+            "sequence": plain(self.sequence),
+            "got": number(self.got),
+            "due": number(self.due),
+            "outcomes": self.outcomes,
+            "scope": self.scope,
+            "law": [[plain(key), str(mass), float(mass)] for key, mass in self.law.items()],
+            "right": [[plain(key), str(mass), float(mass)] for key, mass in self.right.items()],
+        }
+
+    def to_json(self) -> str:
+        """The verdict as one JSON document."""
+        return json.dumps(self.document(), indent=2)
+
+
+def plain(key: Any) -> Any:
+    """A result as a JSON value."""
+    return json.loads(json.dumps(key, default=str))

@@ -1,0 +1,143 @@
+"""What is right for a function, and what its results are: targets and results read as distributions of token ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from exact.enumeration.cycle_law import joint_law
+from exact.enumeration.rationals import exact_law, exact_row, fraction
+from exact.interception.function_certificate import Law
+from exact.interception.symbolic_maps import FLOAT_TYPES
+from exact.interception.torch_law import Interception, frozen
+from rheo_core import InvalidInput
+from rheo_core.errors import check_count
+from rheo_core.laws import check_law
+
+Target = Any
+"""A law by result, a row [V], a function that samples it, or with a length a model, target(prefix) -> row."""
+EPS64 = Fraction(1, 2**52)
+
+
+def renamed(outcomes: Iterable[tuple[Any, Any]], name: Callable[[Any], Hashable]) -> Law:
+    """A law from (result, weight), with results renamed and equal ones added up."""
+    masses: dict[Hashable, Any] = {}
+    for result, weight in outcomes:
+        key = name(result)
+        masses[key] = masses.get(key, 0) + weight
+    return {result: fraction(mass) for result, mass in masses.items()}
+
+
+def check_target(target: Target, length: int | None) -> None:
+    """Raise where a target and a length do not go together, before anything is run."""
+    if length is not None:
+        check_count("length", length, 1)
+        if not callable(target):
+            raise InvalidInput("target", target, "a function of the prefix, where a length is given")
+    elif not callable(target) and not isinstance(target, Mapping):
+        _row(target)
+
+
+def check_result(result: Hashable, target: Target, length: int | None) -> None:
+    """Raise on a result that cannot be compared: called on each as it comes, so that the first one refuses at once."""
+    if length is not None:
+        if not _sequence(result):
+            raise InvalidInput("result", result, "at least one token, where a length is given")
+    elif not callable(target) and not isinstance(target, Mapping):
+        _one_token(result)
+
+
+def is_short(result: Hashable, length: int | None) -> bool:
+    """Whether a result has fewer tokens than the length, so that it is continued from the target."""
+    return length is not None and len(_sequence(result)) < length
+
+
+def compared(
+    law: Law, target: Target, length: int | None, how: Interception, args: Any, kwargs: Any
+) -> tuple[Law, Law, float, int]:
+    """The law and the right law over the same kind of results; how coarse the target's own rows are (0: not), and V."""
+    if length is not None:
+        model = _Model(target, how)
+        emitted = renamed(law.items(), _sequence)
+        text = joint_law(emitted, model, length)
+        return dict(text.items()), dict(joint_law({(): 1}, model, length).items()), model.eps, model.vocabulary
+    if callable(target):
+        return law, how.law(target, *args, **kwargs), 0, 0
+    if isinstance(target, Mapping):
+        return law, _given(target), 0, 0
+    row = _row(target)
+    right: Law = {token: fraction(p) for token, p in enumerate(row) if p}
+    return renamed(law.items(), _one_token), right, _coarseness(target), len(row)
+
+
+class _Model:
+    """A user's target(prefix), asked within the same arithmetic as the function."""
+
+    def __init__(self, target: Callable[..., Any], how: Interception) -> None:
+        self.target = target
+        self.how = how
+        self.eps = 0.0
+        self.vocabulary = 0
+
+    def __call__(self, prefix: tuple[int, ...]) -> Any:
+        with self.how.within():
+            row = self.target(prefix)
+        self.eps = max(self.eps, _coarseness(row))
+        law = _row(row)
+        self.vocabulary = max(self.vocabulary, len(law))
+        return law
+
+
+def _row(values: Any) -> Any:
+    """A row as exact numbers over their sum; raises unless it is a law in its own arithmetic."""
+    numbers = frozen(values)
+    if not isinstance(numbers, tuple) or not numbers or any(isinstance(x, tuple) for x in numbers):
+        raise InvalidInput("target", values, "a law, a row [V], or a function")
+    row = exact_row(numbers)
+    tolerance = len(row) * Fraction(max(_coarseness(values), float(EPS64)))
+    if any(isinstance(x, float) for x in numbers):
+        if min(row) < 0 or abs(sum(row) - 1) > tolerance:
+            raise InvalidInput("target", numbers, "a law: non-negative numbers that sum to 1")
+        return exact_law(numbers)
+    return check_law(list(map(fraction, row)), "target")
+
+
+def _coarseness(values: Any) -> float:
+    """eps of a row's float type where it is narrower than float64, else 0."""
+    kind = str(getattr(values, "dtype", "")).removeprefix("torch.")
+    return 2.0 ** (1 - FLOAT_TYPES[kind].precision) if kind in FLOAT_TYPES and kind != "float64" else 0.0
+
+
+def _given(target: Mapping[Any, Any]) -> Law:
+    keys, values = list(target), list(target.values())
+    row = _row([x.item() if hasattr(x, "item") else x for x in values])
+    return renamed(zip(keys, row, strict=True), frozen)
+
+
+def atoms(result: Any) -> list[Any]:
+    """The numbers of a result, nested tuples opened."""
+    return [atom for item in result for atom in atoms(item)] if isinstance(result, tuple) else [result]
+
+
+def _sequence(result: Any) -> tuple[int, ...]:
+    """The token ids of a result: an int, a row of them, a batch of one row, or a column."""
+    tokens = result if isinstance(result, tuple) else (result,)
+    while len(tokens) == 1 and isinstance(tokens[0], tuple):
+        tokens = tokens[0]
+    if tokens and all(isinstance(token, tuple) and len(token) == 1 for token in tokens):
+        tokens = tuple(token[0] for token in tokens)
+    rows = [token for token in tokens if isinstance(token, tuple)]
+    if rows and len(rows) == len(tokens):
+        expected = "one sequence of token ids (certify one row of the batch at a time)"
+        raise InvalidInput("result", f"a batch of {len(rows)} sequences", expected)
+    if not all(isinstance(token, int) and not isinstance(token, bool) for token in tokens):
+        raise InvalidInput("result", result, "one row of token ids and nothing else (return the tokens alone)")
+    return tokens
+
+
+def _one_token(result: Hashable) -> int:
+    tokens = _sequence(result)
+    if len(tokens) != 1:
+        raise InvalidInput("result", result, "one token, where the target is a row (give a length for more)")
+    return tokens[0]

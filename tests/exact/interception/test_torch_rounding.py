@@ -1,0 +1,160 @@
+"""What counts as rounding for a function: bounds that do not grow with V, narrow types found inside, bad results."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from exact.interception import certify_function
+from exact.interception.step_laws import StepLaws
+from rheo_core import InvalidInput
+
+torch = pytest.importorskip("torch", reason="torch is not installed (extra `torch`)")
+pytestmark = pytest.mark.exact
+ROW = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
+SIZES = [8, 40, pytest.param(2_000, marks=pytest.mark.slow)]
+TYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
+
+
+def rows(size, dtype):
+    generator = torch.Generator().manual_seed(size)
+    p = torch.randn(size, generator=generator, dtype=torch.float64).softmax(-1).to(dtype)
+    q = torch.zeros(size, dtype=dtype)
+    q[int(p.argmax())] = 1  # a greedy draft: its token is accepted with p, and all else comes from the residual
+    return p, q
+
+
+def chain(p, q, bias=0.0, only=None):
+    """One step of the chain; the bias moves mass between the two last tokens of the residual."""
+    drafted = torch.multinomial(q, 1)
+    if torch.rand((), dtype=p.dtype) < p[drafted] / q[drafted]:
+        return drafted
+    rest = (p - q).clamp(min=0).double()
+    if bias and only in (None, p.dtype):
+        moved = torch.zeros_like(rest)
+        moved[-2], moved[-1] = bias, -min(bias, float(rest[-1]))
+        rest = rest / rest.sum() + moved
+    return torch.multinomial(rest, 1)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("size", SIZES)
+def test_a_right_chain_is_up_to_rounding_and_a_bias_of_1e_4_is_lossy(size, dtype):
+    p, q = rows(size, dtype)
+    right = certify_function(chain, p, q, target=p)
+    assert right.lossless is True, str(right)
+    assert right.verdict.startswith("lossless")
+    found = certify_function(chain, p, q, 2e-4, target=p)
+    assert found.verdict == "lossy", str(found)
+
+
+@pytest.mark.parametrize(("bias", "lossless"), [(0.5e-5, True), (2e-5, None), (1e-2, False)])
+def test_a_bias_of_one_type_alone_just_below_and_above_the_bound(bias, lossless):
+    """In float64 it is gone, so its size alone decides: rounding, undecided, or more than all roundings."""
+
+    def biased(p):
+        row = p / p.sum()
+        if row.dtype == torch.float32:
+            row = row.double() + bias * torch.tensor([1.0, -1.0] + [0.0] * 6, dtype=torch.float64)
+        return torch.multinomial(row, 1)
+
+    p = rows(8, torch.float32)[0]
+    found = certify_function(biased, p, target=p)
+    assert found.lossless is lossless, str(found)
+
+
+def test_a_bias_that_shows_in_a_rare_branch_alone():
+    p = torch.tensor([0.5, 0.5 - 2e-6, 2e-6], dtype=torch.float64).float()
+
+    def rare(p, wrong):
+        token = torch.multinomial(p, 1)
+        return torch.zeros(1, dtype=torch.long) if wrong and int(token) == 2 and torch.rand(()) < 0.5 else token
+
+    assert certify_function(rare, p, False, target=p).lossless is True
+    assert certify_function(rare, p, True, target=p).verdict == "lossy"  # TV 1e-6, far below the bound of float32
+
+
+def test_a_residual_of_a_perturbed_p_is_lossy():
+    """Moving p by 4d turns this residual round: no relative error of p bounds it."""
+    d = 2.0**-12
+    p, q = torch.tensor([0.5, 0.5]), torch.tensor([0.5 + d, 0.5 - d])
+
+    def verify(p, q, moved):
+        token = torch.multinomial(q, 1)
+        if torch.rand(()) < p[token] / q[token]:
+            return token
+        return torch.multinomial((p + moved * torch.tensor([4 * d, -4 * d]) - q).clamp(min=0), 1)
+
+    assert certify_function(verify, p, q, 0, target=p).lossless is True
+    assert certify_function(verify, p, q, 1, target=p).verdict == "lossy"
+
+
+def test_a_narrow_type_inside_is_named_and_hides_no_bias():
+    narrow = ROW.to(torch.bfloat16)
+
+    def outside():
+        return torch.multinomial(torch.softmax(narrow.log(), -1), 1)
+
+    def inside(bias=0.0):
+        row = torch.softmax(ROW.log().to(torch.bfloat16), -1)
+        return torch.multinomial(row.double() + bias * torch.tensor([1.0, -1.0, 0.0], dtype=torch.float64), 1)
+
+    for function in (outside, inside):
+        found = certify_function(function, target=ROW)
+        assert found.verdict == "lossless up to rounding in bfloat16 (found inside)", str(found)
+        assert found.rounding_type == "bfloat16"
+        assert 0 < found.total_variation <= (found.rounding_bound or 0) == Fraction(1, 100)
+    assert certify_function(inside, 1e-4, target=ROW).verdict == "lossy"  # far below the rounding of bfloat16
+    assert certify_function(inside, 1e-4, target=ROW, dtype="bfloat16").verdict == "lossy"
+
+
+def test_a_declared_type_widens_the_bound_by_its_own_rounding_alone():
+    def hidden():  # as an extension may: no name of a type is seen
+        row = np.array([0.5, 0.3, 0.2], dtype="e" if np.float32 is not np.float64 else "d").astype("d")
+        return int(np.random.choice(3, p=row / row.sum()))
+
+    target = [0.5, 0.3, 0.2]
+    assert certify_function(hidden, target=target).lossless is not True
+    for declared in ({"dtype": "float16"}, {"dtype": np.float16}, {"dtype": torch.float16}, {"eps": 2.0**-10}):
+        found = certify_function(hidden, target=target, **declared)
+        assert "(as declared)" in found.verdict, str(found)
+    for wrong in ({"dtype": "int8"}, {"eps": 0.0}, {"eps": 2.0}, {"eps": 2.0**-10, "dtype": "float16"}):
+        with pytest.raises(InvalidInput, match=r"dtype|eps"):
+            certify_function(hidden, target=target, **wrong)
+
+
+def test_a_draw_that_is_wrong_in_one_branch_is_seen_draw_by_draw():
+    assert StepLaws().furthest(StepLaws()) == 0
+    one, two = StepLaws(), StepLaws()
+    one._steps = {(): [(0, Fraction(1, 2)), (1, Fraction(1, 2))], (1,): [(0, Fraction(1))]}
+    two._steps = {(): [(0, Fraction(1, 2)), (1, Fraction(1, 2))], (1,): [(1, Fraction(1))]}
+    assert one.furthest(two) == 1
+
+
+@pytest.mark.parametrize(
+    ("result", "length", "said"),
+    [
+        (torch.zeros(4, 3, dtype=torch.long), 2, "a batch of 4 sequences"),
+        (torch.zeros(2, dtype=torch.long), None, "one token"),
+        (torch.zeros(1), None, "one row of token ids"),
+        ((), 2, "at least one token"),
+    ],
+)
+def test_the_first_result_refuses_at_once(result, length, said):
+    runs = []
+
+    def function():
+        runs.append(1)
+        torch.multinomial(torch.ones(1000), 1)
+        return result
+
+    target = [0.5, 0.5] if length is None else lambda prefix: [0.5, 0.5]
+    with pytest.raises(InvalidInput, match=said):
+        certify_function(function, target=target, length=length)
+    assert len(runs) == 1
+
+
+def test_results_shorter_than_the_length_are_named():
+    found = certify_function(lambda: (0,), target=lambda prefix: [1, 0], length=2)
+    assert found.continued == 1
+    assert "1 short results continued from the target, ends not compared" in found.scope
