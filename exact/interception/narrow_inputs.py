@@ -20,7 +20,7 @@ def type_eps(name: str) -> float:
     return float(2.0 ** (1 - FLOAT_TYPES[name].precision))
 
 
-def declared_type(dtype: Any, eps: float | None) -> Met:
+def declared_type(dtype: Any, eps: Any) -> Met:
     """The type that a user declares, by itself or by its eps (neither: none, of eps 0)."""
     if dtype is not None and eps is not None:
         raise InvalidInput("eps", eps, "dtype or eps, not both")
