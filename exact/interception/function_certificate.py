@@ -52,7 +52,9 @@ class FunctionCertificate:
         again = "replayed" if self.outcomes <= ASKED_AGAIN else "an even sample of the runs replayed"
         changed = f"; the code changed {', '.join(self.changed)}, put back before every run" if self.changed else ""
         short = f"; {self.continued} short results continued from the target, ends not compared"
-        return f"these inputs; {coins}; no state between calls ({again}){changed}; {how}{short if self.continued else ''}"
+        return (
+            f"these inputs; {coins}; no state between calls ({again}){changed}; {how}{short if self.continued else ''}"
+        )
 
     def __str__(self) -> str:
         lines = [f"{self.verdict}: TV {float(self.total_variation):.3g} over {self.outcomes} outcomes"]
