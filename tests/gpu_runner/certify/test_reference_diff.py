@@ -77,9 +77,18 @@ def test_seeded_draws_are_the_keyed_choosers(case):
     assert tokens == cycle.tokens
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-@pytest.mark.parametrize("kind", ["skip", "eagle-mapped"])
-@pytest.mark.parametrize("name", ["top-k", "rheo", "rheo-rrsw"])
+@pytest.mark.parametrize(  # every pair of method, kind and type
+    ("name", "kind", "dtype"),
+    [
+        ("top-k", "skip", torch.float32),
+        ("top-k", "eagle-mapped", torch.float64),
+        ("rheo", "skip", torch.float64),
+        ("rheo", "eagle-mapped", torch.float32),
+        ("rheo-rrsw", "skip", torch.float32),
+        ("rheo-rrsw", "eagle-mapped", torch.float64),
+    ],
+    ids=str,
+)
 def test_engine_cycles_equal_the_reference_on_the_engines_own_rows(kind, name, dtype, tmp_path):
     target = tiny_model(vocabulary=23, dtype=dtype)
     draft = (

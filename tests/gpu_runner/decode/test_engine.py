@@ -93,8 +93,17 @@ def greedy(target, prompt, length):
     return ids[0, len(prompt) :].tolist()
 
 
-@pytest.mark.parametrize("kind", ["skip", "causal", "eagle", "eagle-mapped", "eagle-speculators"])
-@pytest.mark.parametrize("name", ["top-k", "rheo", "rheo-rrsw"])
+@pytest.mark.parametrize(  # every method, every kind of draft
+    ("name", "kind"),
+    [
+        ("top-k", "eagle"),
+        ("rheo", "skip"),
+        ("rheo", "causal"),
+        ("rheo", "eagle-mapped"),
+        ("rheo-rrsw", "eagle-speculators"),
+        ("rheo-rrsw", "skip"),
+    ],
+)
 def test_temperature_0_is_greedy_generate(kind, name, tmp_path):
     target = tiny_model(vocabulary=11, dtype=torch.float32)
     engine = Engine(target, drafts(target, tmp_path)[kind], tree_method(name), SHAPE, Processing(0))
