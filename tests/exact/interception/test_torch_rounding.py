@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from exact.enumeration.walk import TooManyOutcomes
 from exact.interception import certify_function
 from exact.interception.step_laws import StepLaws
 from rheo_core import InvalidInput
@@ -141,17 +142,15 @@ def test_a_draw_that_is_wrong_in_one_branch_is_seen_draw_by_draw():
     ],
 )
 def test_the_first_result_refuses_at_once(result, length, said):
-    runs = []
-
     def function():
-        runs.append(1)
         torch.multinomial(torch.ones(1000), 1)
         return result
 
     target = [0.5, 0.5] if length is None else lambda prefix: [0.5, 0.5]
-    with pytest.raises(InvalidInput, match=said):
-        certify_function(function, target=target, length=length)
-    assert len(runs) == 1
+    with pytest.raises(InvalidInput, match=said):  # a second outcome would be one too many
+        certify_function(function, target=target, length=length, limit=1)
+    with pytest.raises(TooManyOutcomes):  # where every result can be compared it goes on
+        certify_function(lambda: int(torch.multinomial(torch.ones(2), 1)), target=[0.5, 0.5], limit=1)
 
 
 def test_results_shorter_than_the_length_are_named():
