@@ -18,6 +18,7 @@ SCHEMA = "rheo-certificate/2"
 LEAD, SAMPLED, FILL = 0, 1, 2
 MOST_BYTES, MOST_ENTRIES, MOST_DIGITS, MOST_BITS = 8_000_000, 400_000, 100_000, 1 << 19
 WORK = 6_000_000  # about half a microsecond each
+PURSE = [WORK]
 PROXIES = ("min{q(x_m), z}", "z", "q(x_{m+1})", "q(Y)", "min(q)/2")
 EPSILON = {"float64": Fraction(1, 2**52), "float32": Fraction(1, 2**23)}
 EPSILON |= {"float16": Fraction(1, 2**10), "rational": Fraction(0)}
@@ -26,18 +27,18 @@ Tokens = tuple[int, ...]
 Node = tuple[int, int, int, int, Any, Tokens, Tokens]
 Tree = tuple[Node, ...]  # in rank order
 
-# What stands in a document: kind? may be null, kind* is a list, kind% an object
-KINDS = {
+KINDS = {  # what stands in a document: kind? may be null, kind* is a list, kind% an object
     "document": "schema:schema versions:text% inputs:inputs derived:derived sha256:text",
-    "inputs": "method:method shape:shape prefix:count* length:one cycles:one arithmetic:arithmetic "
-    "rounding_bound:exact? second:flag losing_target:row%? rows:rows",
-    "method": "name:text claim:claim? m:count? construction:construction? proxy:proxy? verify:verify? identity:part%",
+    "inputs": "method:method shape:shape prefix:count* length:one cycles:one second:flag rows:rows "
+    + "arithmetic:arithmetic rounding_bound:exact? losing_target:row%?",
+    "method": "name:text claim:claim? m:count? construction:construction? proxy:proxy? "
+    + "verify:verify? identity:part%",
     "part": "is:text sha256:text known:flag",
     "shape": "width:one depth:one budget:one",
     "rows": "target:row% draft:row% ids:count*?",
     "derived": "classes:classes? emitted:exact% lossless:flag? verdict:verdict every_target:flag? "
-    "total_variation:figure counterexample:wrong? every_target_counterexample:wrong? "
-    "acceptance_length:figure acceptance_by_depth:figure*",
+    + "total_variation:figure counterexample:wrong? every_target_counterexample:wrong? "
+    + "acceptance_length:figure acceptance_by_depth:figure*",
     "classes": "count:one digest:text",
     "wrong": "sequence:count* got:figure right:figure",
     "figure": "exact:exact float:float",
@@ -45,30 +46,16 @@ KINDS = {
     "constant": "constant:exact",
     "file": "command:text results:result*",
 }
-CHOICES: dict[str, tuple[Any, ...]] = {
-    "schema": (SCHEMA,),
-    "flag": (True, False),
-    "claim": ("lossless", "lossy"),
-    "construction": ("layered", "grown"),
-    "verify": ("algorithm_1", "vanilla", "rrsw"),
-    "arithmetic": tuple(EPSILON),
-    "proxy": PROXIES,
-    "verdict": ("lossless", "lossless up to rounding", "lossy", "undecided"),
-}
+CHOICES: dict[str, tuple[Any, ...]] = {"schema": (SCHEMA,), "flag": (True, False)}
+CHOICES |= {"claim": ("lossless", "lossy"), "construction": ("layered", "grown"), "proxy": PROXIES}
+CHOICES |= {"verify": ("algorithm_1", "vanilla", "rrsw"), "arithmetic": tuple(EPSILON)}
+CHOICES |= {"verdict": ("lossless", "lossless up to rounding", "lossy", "undecided")}
+OBJECTS = {"row": "both", "proxy": "constant"}
 LABELS = {"method": "text", "rows": "text", "every_target_reason": "text", "lemmas": "flag%"}
 
 
 class Wrong(Exception):
     """A figure that does not hold."""
-
-
-class Work:  # what is left to spend on one file: every loop pays, by the length of its numbers
-    left = WORK
-
-    @classmethod
-    def spend(cls, units: int) -> None:
-        cls.left -= units
-        need(cls.left >= 0, "work", "more than this checker does for a file", "a smaller one")
 
 
 def need(holds: Any, where: str, value: Any, expected: str) -> None:
@@ -77,10 +64,16 @@ def need(holds: Any, where: str, value: Any, expected: str) -> None:
         raise ValueError(f"{shown(where)}: {said}, expected {expected}")
 
 
+def spend(units: int) -> None:
+    """Every loop pays, by the length of its numbers."""
+    PURSE[0] -= units
+    need(PURSE[0] >= 0, "work", "more than this checker does for a file", "a smaller one")
+
+
 def paid(value: Any) -> Any:
     """The number itself, when the work of handling one of its length is paid for."""
     bits = value.denominator.bit_length() + value.numerator.bit_length()
-    Work.spend(4 + bits // 256 + (bits >> 10) ** 2 // 4)
+    spend(4 + bits // 256 + (bits >> 10) ** 2 // 4)
     need(bits <= MOST_BITS, "number", bits, f"at most {MOST_BITS} bits")
     return value
 
@@ -110,21 +103,17 @@ def shown(value: Any, most: int = 120) -> str:
 
 def fit(value: Any, kind: str, where: str) -> None:
     """Raise ValueError unless a value is of a kind of the table, of all its entries."""
-    end = kind[-1]
+    kind = OBJECTS[kind] if kind in OBJECTS and type(value) is dict else kind
+    kind, end = ("exact*", "*") if kind == "row" else (kind, kind[-1])
     if end == "?":
-        if value is not None:
-            fit(value, kind[:-1], where)
+        fit(value, kind[:-1], where) if value is not None else None
     elif end in "*%":
         need(type(value) is (list if end == "*" else dict), where, value, "a list or an object")
         tokens = r"((0|[1-9]\d{0,6})(,(0|[1-9]\d{0,6}))*)?"
-        keys = tokens if kind in ("row%", "exact%") else "[ -~]{1,80}"
+        keys = re.compile(tokens if kind in ("row%", "exact%") else "[ -~]{1,80}", re.ASCII)
         for key, each in value.items() if end == "%" else enumerate(value):
-            need(end == "*" or re.fullmatch(keys, str(key), re.ASCII), where, key, "a key of its kind")
+            need(end == "*" or keys.fullmatch(str(key)), where, key, "a key of its kind")
             fit(each, kind[:-1], f"{where} {key}")
-    elif kind in ("row", "proxy") and type(value) is dict:
-        fit(value, "both" if kind == "row" else "constant", where)
-    elif kind == "row":
-        fit(value, "exact*", where)
     elif kind in CHOICES:
         same = [each for each in CHOICES[kind] if type(each) is type(value) and each == value]
         need(same, where, value, f"one of {CHOICES[kind]}")
@@ -135,18 +124,17 @@ def fit(value: Any, kind: str, where: str) -> None:
             need(key in value and key in kinds, where, key, "no such entry, or it is missing")
             fit(value[key], kinds[key], f"{where} {key}")
     elif kind in ("count", "one"):
-        least = int(kind == "one")
-        good = type(value) is int and least <= value <= 10**6
-        need(good, where, value, f"a whole number from {least} to 1000000")
+        good = type(value) is int and (kind == "one") <= value <= 10**6
+        need(good, where, value, f"a whole number from {int(kind == 'one')} to 1000000")
     elif kind == "exact":
         digits = value if type(value) is str and len(value) <= MOST_DIGITS else ""
-        written = re.fullmatch(r"-?(0|[1-9]\d*)(/[1-9]\d*)?", digits, re.ASCII)
-        need(written, where, value, "a fraction as a text")
-        Work.spend(1 + (len(value) // 500) ** 2)
-        need(str(paid(Fraction(value))) == value, where, value, "a fraction in lowest terms")
+        spend(1 + (len(digits) // 500) ** 2)
+        good = re.fullmatch(r"-?(0|[1-9]\d*)(/[1-9]\d*)?", digits, re.ASCII) is not None
+        good = good and str(paid(Fraction(value))) == value
+        need(good, where, value, "a fraction in lowest terms")
     elif kind != "result":  # those are looked at one by one
-        need(type(value) is (str if kind == "text" else float), where, value, f"a {kind}")
-        need(len(str(value)) <= 2_000, where, value, "at most 2000 characters")
+        good = type(value) is (str if kind == "text" else float) and len(str(value)) <= 2_000
+        need(good and str(value) not in ("inf", "-inf", "nan"), where, value, f"a {kind}")
 
 
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -155,25 +143,14 @@ def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def whole(digits: str) -> int:
-    need(len(digits) <= 20, "number", digits, "at most 20 digits")
-    return int(digits)
-
-
-def finite(digits: str) -> float:
-    good = len(digits) <= 30 and abs(float(digits)) < 1e300
-    need(good, "number", digits, "a float of usual size")
-    return float(digits)
-
-
 def read(path: str) -> Any:
     with Path(path).open("rb") as file:
         raw = file.read(MOST_BYTES + 1)
     need(len(raw) <= MOST_BYTES, "file", len(raw), f"at most {MOST_BYTES} bytes")
     entries = sum(raw.count(mark) for mark in (b"{", b"[", b",", b":"))
     need(entries <= MOST_ENTRIES, "file", entries, f"at most {MOST_ENTRIES} entries")
-    hooks: dict[str, Any] = {"parse_int": whole, "parse_float": finite, "parse_constant": finite}
-    return json.loads(raw.decode("utf-8"), object_pairs_hook=once, **hooks)
+    short: Any = lambda digits: int(digits[:20])  # noqa: E731 (whole numbers have a few digits)
+    return json.loads(raw.decode("utf-8"), object_pairs_hook=once, parse_int=short)
 
 
 class Pool:  # the candidate pool at one context, in target ids
@@ -196,11 +173,11 @@ class Pool:  # the candidate pool at one context, in target ids
         self.bounded = not self.tail or (self.value is not None and self.value >= following)
 
     def slots(self, y: int | None) -> list[tuple[int, int, Any]]:
-        Work.spend(len(self.order))
-        score = self.value if self.value is not None or y is None else self.score[y]
-        middle = [] if y is None else [(SAMPLED, y, score)]
+        spend(len(self.order))
         fills = [(FILL, v, self.score[v]) for v in self.order[len(self.leads) :] if v != y]
-        return ([(LEAD, v, self.score[v]) for v in self.leads] + middle + fills)[: self.width]
+        if y is not None:
+            fills = [(SAMPLED, y, self.score[y] if self.value is None else self.value), *fills]
+        return ([(LEAD, v, self.score[v]) for v in self.leads] + fills)[: self.width]
 
 
 class Models:  # the recorded rows and the parts of the method
@@ -210,17 +187,14 @@ class Models:  # the recorded rows and the parts of the method
         self.m, self.verify = inputs["method"]["m"], inputs["method"]["verify"]
         self.exact, self.draft = inputs["arithmetic"] == "rational", inputs["rows"]["draft"]
         self.target = {key: self.law(row, f"target at {key}") for key, row in target.items()}
-        need(self.target, "rows", "none", "a target row")
-        self.size = len(next(iter(self.target.values())))
         laws = [row.values() if isinstance(row, dict) else [row] for row in self.draft.values()]
-        sizes = {len(self.law(row, "draft")) for both in laws for row in both} or {self.size}
-        ids = inputs["rows"]["ids"]
+        drafted = {len(self.law(row, "draft")) for both in laws for row in both}
+        self.size, ids = max(map(len, self.target.values()), default=0), inputs["rows"]["ids"]
         self.ids = list(range(self.size)) if ids is None else ids
-        alike = {len(row) for row in self.target.values()} == {self.size}
-        if not alike or (sizes != {len(self.ids)} and laws):
-            raise Wrong("rows: of different lengths, or not of the length of the id map")
-        if len(set(self.ids)) < len(self.ids) or max([*self.ids, *self.prefix, 0]) >= self.size:
-            raise Wrong("ids: twice the same, or outside of the target's vocabulary")
+        fair = {len(row) for row in self.target.values()} == {self.size}
+        fair = fair and drafted <= {len(self.ids)} and len(set(self.ids)) == len(self.ids)
+        if not fair or max([*self.ids, *self.prefix, 0]) >= self.size:
+            raise Wrong("rows, ids or prefix: of different lengths, or no tokens of the target")
         self.pools, self.made = dict[Tokens, Pool](), dict[Any, list[Any]]()
 
     def law(self, row: list[Any], where: str) -> list[Any]:
@@ -230,16 +204,18 @@ class Models:  # the recorded rows and the parts of the method
             raise Wrong(f"rows: {shown(where)} is not a law")
         return norm(values)
 
-    def p(self, context: Tokens) -> list[Any]:
+    def p(self, context: Tokens) -> Any:
+        return self.recorded(self.target, context)
+
+    def recorded(self, rows: dict[str, Any], context: Tokens) -> Any:
         key = ",".join(map(str, context))
-        need(key in self.target, "rows", key, "a target row at every prefix that is read")
-        return self.target[key]
+        need(key in rows, "rows", key, "a target and a draft row at every prefix that is read")
+        return rows[key]
 
     def pool(self, context: Tokens) -> Pool:
         if context not in self.pools:
-            key, rule = ",".join(map(str, context)), self.inputs["method"]["proxy"]
-            need(key in self.draft, "rows", key, "a draft row at every prefix that is read")
-            self.pools[context] = Pool(self.draft[key], self.m, self.width, rule, self.ids)
+            row, rule = self.recorded(self.draft, context), self.inputs["method"]["proxy"]
+            self.pools[context] = Pool(row, self.m, self.width, rule, self.ids)
         return self.pools[context]
 
     def children(self, node: Node, pool: Pool, y: int | None) -> list[Any]:
@@ -268,7 +244,7 @@ def layered(models: Models, drawn: dict[Tokens, int], pick: int, seen: dict[Toke
                 seen.setdefault(path, pool)
                 y = drawn[path] if path in drawn else pool.fillings[pick]
             nodes += [(parent, *child) for child in models.children(nodes[parent], pool, y)]
-        Work.spend(2 * (len(nodes) - first) + 4)
+        spend(2 * (len(nodes) - first) + 4)
         level = range(first, len(nodes))
         frontier = sorted(level, key=lambda n: nodes[n][4])[: models.width]
         if not frontier:
@@ -290,7 +266,7 @@ def classes(models: Models, every: bool) -> list[tuple[Tree, Any]]:
         held = {n[6][:-1] for n in tree if n[2] == SAMPLED}
         new = next((path for path in seen if path not in drawn and (every or path in held)), None)
         if new is not None:
-            Work.spend(len(seen[new].tail) * (len(drawn) + len(waiting) // 1_000 + 1))
+            spend(len(seen[new].tail) * (len(drawn) + len(waiting) // 1_000 + 1))
             waiting += [({**drawn, new: y}, paid(weight * x)) for y, x in seen[new].tail.items()]
         elif not every and layered(models, drawn, 1, {}) != tree:
             raise Wrong("classes: a kept tree depends on a draw that it does not hold")
@@ -307,7 +283,7 @@ def verified(models: Models, context: Tokens, offered: Tokens, y: int | None) ->
         found, left, r = list[Any](), Fraction(1), models.p(context)
         first = models.verify == "algorithm_1"
         for i in sorted(range(len(offered)), key=lambda i: first and i != y):
-            Work.spend(len(r))
+            spend(len(r))
             share = r[offered[i]]
             after = norm([Fraction(0) if v == offered[i] else x for v, x in enumerate(r)])
             if i == y:
@@ -377,28 +353,31 @@ def fits(models: Models, tree: Tree, mass: Any) -> bool:
     return bool(mass == product)
 
 
-def coherent(inputs: dict[str, Any], recorded: dict[str, Any]) -> None:
-    """What the parts of a document say of one another."""
-    method, bound = inputs["method"], inputs["rounding_bound"]
-    m, identity, rule = method["m"], method["identity"], method["proxy"]
-    tree = method["construction"] is not None
+def coherent(inputs: dict[str, Any], recorded: dict[str, Any]) -> bool:
+    """Whether the parts of a document agree with one another."""
+    method, bound = inputs["method"], Fraction(inputs["rounding_bound"] or 0)
+    rule, identity, tree = method["proxy"], method["identity"], method["construction"] is not None
     names = [name for name in ("proxy", "verify") if method[name] is not None]
     known = [name for name in ("proxy", "verify") if name in identity and identity[name]["known"]]
     constant = Fraction(rule["constant"]) if isinstance(rule, dict) else Fraction(0)
-    words = {None: "undecided", True: "lossless" + " up to rounding" * (bound is not None)}
-    sound = tree == (m is not None) and (m or 0) <= inputs["shape"]["width"] and 0 <= constant <= 1
-    sound = sound and (tree or (not names and recorded["classes"] is None)) and names == known
-    exact = inputs["arithmetic"] == "rational"
-    sound = sound and exact == (bound is None) and (exact or 0 < Fraction(bound) < 1)
-    if not sound or recorded["verdict"] != words.get(recorded["lossless"], "lossy"):
-        raise Wrong("method, identity, rounding_bound or verdict: they contradict one another")
+    words = {None: "undecided", True: "lossless" + " up to rounding" * (bound > 0), False: "lossy"}
+    return (
+        tree == (method["m"] is not None)
+        and (tree or (not names and recorded["classes"] is None))
+        and (method["m"] or 0) <= inputs["shape"]["width"]
+        and names == known
+        and 0 <= constant <= 1
+        and (bound == 0 if inputs["arithmetic"] == "rational" else 0 < bound < 1)
+        and recorded["verdict"] == words[recorded["lossless"]]
+    )
 
 
 def derive(inputs: dict[str, Any], recorded: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Every derived figure, and what had to be taken as recorded."""
-    coherent(inputs, recorded)
+    if not coherent(inputs, recorded):
+        raise Wrong("method, identity, rounding_bound or verdict: they contradict one another")
     models, answer, taken = Models(inputs, inputs["rows"]["target"]), dict(recorded), list[str]()
-    losing = Models(inputs, inputs["losing_target"]) if inputs["losing_target"] is not None else None
+    losing = inputs["losing_target"] and Models(inputs, inputs["losing_target"])
     emitted = {tuple(map(int, s.split(","))): Fraction(x) for s, x in recorded["emitted"].items()}
     fair = [0 < len(s) <= models.depth + 1 and max(s) < models.size for s in emitted]
     if total(emitted.values()) != 1 or min(emitted.values()) < 0 or not all(fair):
@@ -441,7 +420,7 @@ def derive(inputs: dict[str, Any], recorded: dict[str, Any]) -> tuple[dict[str, 
     if not lossless or not inputs["second"]:
         answer["every_target"] = False if inputs["second"] else None
         answer["every_target_counterexample"] = None
-    if losing is not None and answer["every_target_counterexample"] is None:
+    if inputs["losing_target"] is not None and answer["every_target_counterexample"] is None:
         raise Wrong("losing_target: it shows nothing")
     return answer, taken
 
@@ -451,7 +430,7 @@ def canonical(value: Any) -> str:
 
 
 def held(result: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """What was recomputed and what had to be taken as recorded, in words; raises unless all holds."""
+    """What was recomputed and what was taken as recorded, in words; raises unless all holds."""
     document = result["certificate"]
     fit(document, "document", "")
     body = canonical({**document, "sha256": ""})
@@ -460,48 +439,47 @@ def held(result: dict[str, Any]) -> tuple[list[str], list[str]]:
     inputs, recorded, method = document["inputs"], document["derived"], document["inputs"]["method"]
     derived, taken = derive(inputs, recorded)
     cycles = "one cycle" if inputs["cycles"] == 1 else f"{inputs['cycles']} cycles"
-    rounding = f"up to {inputs['arithmetic']} rounding" if inputs["rounding_bound"] else "exact"
-    beside = {**derived, "claim": method["claim"], "certificate": document}
+    scope = f"scope: {'every target at this q' if derived['every_target'] else 'these rows'}; "
+    scope += f"first {inputs['length']} tokens after prefix {tuple(inputs['prefix'])}, {cycles} "
+    scope += "continued from the target; ideal coins; "
+    scope += f"up to {inputs['arithmetic']} rounding" if inputs["rounding_bound"] else "exact"
+    beside = {**derived, "claim": method["claim"], "certificate": document, "scope": scope}
     beside["classes"] = derived["classes"] and derived["classes"]["count"]
-    beside["scope"] = (
-        f"scope: {'every target at this q' if derived['every_target'] else 'these rows'}; first "
-        f"{inputs['length']} tokens after prefix {tuple(inputs['prefix'])}, {cycles} continued from "
-        f"the target; ideal coins; {rounding}"
-    )
-    for name, value in [*recorded.items(), *result.items()]:
-        right = derived[name] if value is recorded.get(name) else beside.get(name)
+    for name, value, right in [
+        *((name, value, derived[name]) for name, value in recorded.items()),
+        *((name, value, beside.get(name)) for name, value in result.items()),
+    ]:
         if name in LABELS:
             fit(value, LABELS[name], name)
         elif canonical(value) != canonical(right):
             raise Wrong(f"{name}: recorded {shown(value)}, recomputed {shown(right)}")
-    if result.get("method", method["name"]) not in (method["name"], f"{method['name']} m={method['m']}"):
+    name, known, once = method["name"], method["verify"] and method["proxy"], inputs["cycles"] == 1
+    if result.get("method", name) not in (name, f"{name} m={method['m']}"):
         raise Wrong("method: the name beside the certificate is another than in it")
-    known = method["verify"] and method["proxy"]
-    parts = [f"m = {method['m']}", f"proxy {method['proxy']}", method["verify"]]
-    sure = [", ".join(parts) if known else "a rule not known here"]
-    sure += [", ".join(f"{name} {each}" for name, each in inputs["shape"].items())]
-    verdict = f"{derived['verdict']} over {inputs['length']} tokens on these rows, {cycles}"
-    verdict += f", TV {derived['total_variation']['float']:.6g}"
+    rule = f"m = {method['m']}, proxy {method['proxy']}, {method['verify']}"
+    sizes = ", ".join(f"{name} {each}" for name, each in inputs["shape"].items())
+    sure = [rule if known else "a rule not known here", sizes]
+    first = f"{derived['verdict']} over {inputs['length']} tokens on these rows, {cycles}"
+    (sure if once else taken).append(f"{first}, TV {derived['total_variation']['float']:.6g}")
     every = {True: "proved", False: "refuted", None: "undecided"}[derived["every_target"]]
     every = f"every target: {every if inputs['second'] else 'not asked'}"
-    (sure if cycles == "one cycle" else taken).append(verdict)
-    (sure if known and cycles == "one cycle" else taken).append(every)
+    (sure if known and once else taken).append(every)
     sure.append(f"tau {derived['acceptance_length']['float']:.6g}")
-    labels = {"name": method["name"], "claim": method["claim"], "construction": method["construction"]}
-    labels |= {name: each["is"] for name, each in method["identity"].items()} | document["versions"]
+    labels = document["versions"] | {key: each["is"] for key, each in method["identity"].items()}
+    labels |= {"name": name, "claim": method["claim"], "construction": method["construction"]}
     labels |= {name: result[name] for name in LABELS if name in result and name != "method"}
-    notes = ", ".join(f"{name} {shown(each, 300)}" for name, each in labels.items())
-    return sure, [*taken, notes] if taken else [notes]
+    return sure, [*taken, ", ".join(f"{key} {shown(each, 300)}" for key, each in labels.items())]
 
 
 def check(document: Any) -> list[str]:
-    """What had to be taken as recorded of one certificate, nothing if all results were recomputed."""
-    Work.left = WORK
+    """What had to be taken as recorded of one certificate; nothing if all was recomputed."""
+    PURSE[0] = WORK
     return held({"certificate": document})[1][:-1]
 
 
 def main(path: str) -> int:
-    Work.left, code, before = WORK, 0, sys.get_int_max_str_digits()
+    PURSE[0] = WORK
+    code, before = 0, sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(0)  # exact numbers have thousands of digits; their length is bounded
     try:
         document = read(path)
