@@ -17,6 +17,9 @@ class InvalidInput(ValueError):
     'budget: got 0, expected an int of at least 1'
     """
 
+    by_rule = False
+    """Whether it was raised inside a rule of the user's own, which may refuse nothing in a certificate's name."""
+
     def __init__(self, argument: str, value: object, expected: str) -> None:
         self.argument = argument
         self.value = value

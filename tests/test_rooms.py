@@ -20,11 +20,11 @@ LOOSE = {"__init__", "__main__", "check", "pytest_plugin"}  # modules of exact t
 ROOMS = {
     "rheo_core": (1900, ""),
     "exact.enumeration": (1250, "rheo_core"),
-    "exact.runtime": (2400, "rheo_core .enumeration"),
+    "exact.runtime": (2800, "rheo_core .enumeration"),
     "exact.methods": (1800, "rheo_core .enumeration .runtime"),
     "exact.interception": (3900, "rheo_core .enumeration .runtime"),
     "exact.proofs": (2780, "rheo_core .enumeration .runtime"),
-    "exact.verdict": (2300, "rheo_core .enumeration .runtime .methods .interception"),
+    "exact.verdict": (2500, "rheo_core .enumeration .runtime .methods .interception"),
     "exact.acceptance": (400, "rheo_core .enumeration .runtime .methods .verdict"),
     "exact.search": (2200, "rheo_core .enumeration .runtime .methods .verdict"),
     "exact.faults": (1300, "rheo_core .enumeration .methods .verdict"),

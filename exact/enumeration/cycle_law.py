@@ -155,8 +155,11 @@ class Comparison:
     wrong: tuple[Tokens, Any, Any] | None = None
 
 
-def compare(emitted: Emitted, pair: Pair, prefix: Prefix, length: int) -> Comparison:
-    """Hold emitted text, continued from the target, against the target's joint law of `length` tokens."""
+def compare(emitted: Emitted, pair: Pair, prefix: Prefix, length: int, above: Any = 0) -> Comparison:
+    """Hold emitted text, continued from the target, against the target's joint law of `length` tokens.
+
+    The sequence that is shown is the first whose probability is off by more than `above`.
+    """
     alive: Emitted = {}
     for tokens, weight in emitted.items():
         for end in range(min(len(tokens), length + 1)):
@@ -171,7 +174,7 @@ def compare(emitted: Emitted, pair: Pair, prefix: Prefix, length: int) -> Compar
                 ended = continued * p + emitted.get(sequence, ZERO)
                 still = alive.get(sequence, ZERO)
                 got, due = ended + still, right * p
-                if got != due and result.wrong is None:
+                if abs(got - due) > above and result.wrong is None:
                     result.wrong = (sequence, got, due)
                 if still and depth < length:
                     longer[sequence] = (ended, due)

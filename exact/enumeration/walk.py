@@ -225,13 +225,12 @@ class Recall:
     """Runs that are remembered, to be made once more in reverse order when all are done.
 
     What a program carries from one run to the next shows there, where the walk itself met each run only once. `touched`
-    says whether the run just made is one to remember; `precise` whether what is watched is watched at every call.
+    says whether the run just made is one to remember.
     """
 
     def __init__(self, always: bool = True) -> None:
         self.always = always
         self.touched = False
-        self.precise = False
         self._runs: list[tuple[Walk, Callable[[], Any], list[tuple[Branch, int]], Any]] = []
         self._every = 1
         self._count = 0

@@ -11,11 +11,13 @@ standard library answers for a call; `_QUIET` names the few whose answer is neve
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
@@ -180,6 +182,8 @@ class Watch:
         outer, before = sys.getprofile(), getattr(_HERE, "watch", None)
         outer_threads = threading.getprofile()
         _HERE.watch = self
+        collecting = gc.isenabled()
+        gc.disable()  # whoever is called back by a collection would be taken for the code under test
         if self.hooked:
             hook = self._hook(outer)
             threading.setprofile(hook)
@@ -190,6 +194,8 @@ class Watch:
             if self.hooked:
                 _restore(outer)
                 threading.setprofile(outer_threads)
+            if collecting:
+                gc.enable()
             _HERE.watch = before
             refusal, self.refusal = self.refusal, None
             if refusal is not None:
@@ -234,6 +240,21 @@ _RUNNER: CodeType = Watch.call.__code__
 _HERE = threading.local()
 _RANDOM = random.Random.__base__ or random.Random
 _DATE = __import__("datetime").date
+
+
+@contextmanager
+def nobody_watches() -> Iterator[None]:
+    """Within, nobody watches: a model is asked in the middle of a rule, and answers for itself."""
+    outer, threads, before = sys.getprofile(), threading.getprofile(), getattr(_HERE, "watch", None)
+    sys.setprofile(None)
+    threading.setprofile(None)
+    _HERE.watch = None
+    try:
+        yield
+    finally:
+        _HERE.watch = before
+        threading.setprofile(threads)
+        _restore(outer)
 
 
 def _line(frame: FrameType | None) -> str:

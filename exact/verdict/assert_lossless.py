@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from exact.enumeration.fixed_trees import NodeMethod
 from exact.methods.load import as_method, load_method, with_lead
 from exact.verdict.certificate import Certificate
-from exact.verdict.certify import certify
+from exact.verdict.certify import Study, certify
+from exact.verdict.replay_check import one_census
 from exact.verdict.strategies import ModelPair, model_pairs, shapes, small_pairs
 from rheo_core import InvalidInput, Method, TreeMethod, TreeShape
 from rheo_core.errors import check_count
@@ -28,6 +29,9 @@ SMALL_SHAPES = (
     *(TreeShape(1, 4, 4), TreeShape(1, 6, 6), TreeShape(2, 3, 5), TreeShape(2, 3, 7), TreeShape(2, 4, 6)),
 )
 MOST_TOKENS = 4
+FLOAT_CALLS = 60
+"""Calls of a rule on rationals up to which an example is run on floats as well."""
+
 SMALL_PAIRS = tuple(small_pairs())
 
 
@@ -98,6 +102,7 @@ def _assert_function(rule: Any, args: tuple[Any, ...], options: dict[str, Any], 
         raise AssertionError(f"{getattr(rule, '__name__', rule)} is not lossless\n{found}")
 
 
+@one_census()
 def _assert_examples(method: Method, shape: TreeShape | None, examples: int) -> None:
     """Certify on small cases where faults of trees show, then on drawn models; Hypothesis shrinks what it finds."""
     least = method.lead or 0 if isinstance(method, TreeMethod) else 0
@@ -110,9 +115,10 @@ def _assert_examples(method: Method, shape: TreeShape | None, examples: int) -> 
     def check(models: ModelPair, drawn: TreeShape) -> None:
         at = shape or TreeShape(max(drawn.width, least), drawn.depth, drawn.budget)
         try:
-            certificate = certify(method, models.target, models.draft, at, cycles=_cycles(method))
+            study = Study(models.target, models.draft)
+            certificate = study.certify(method, at, cycles=_cycles(method), float_calls=FLOAT_CALLS)
         except InvalidInput as refusal:  # a method may have no tree of this shape, but not none at all
-            if refusal.argument not in SHAPE_ARGUMENTS:
+            if refusal.by_rule or refusal.argument not in SHAPE_ARGUMENTS:
                 raise
             return
         certified.append(at)
@@ -143,7 +149,8 @@ def message(certificate: Certificate, method: Method) -> str:
     """What a failing assertion says: the rows, the shape, and the probability that is wrong."""
     found = certificate.counterexample or certificate.every_target_counterexample
     lead = "" if certificate.lead is None else f" m={certificate.lead}"
-    lines = [f"{method.name}{lead} is lossy at {certificate.shape}"]
+    floats = "" if certificate.arithmetic == "rational" else f" in {certificate.arithmetic}"
+    lines = [f"{method.name}{lead} is lossy at {certificate.shape}{floats}"]
     if found is not None:
         lines.append(f"P{found.sequence} is {found.got}, right is {found.right}")
         lines += [f"  target{prefix} = {_shown(row)}" for prefix, row in found.target.items()]

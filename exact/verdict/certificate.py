@@ -27,6 +27,7 @@ class Certificate:
     hold on every class (empty where there are no classes or they were not asked for). `classes` is None where the
     method has no draft tree of its own. `acceptance_length` is tau, the target's own token included;
     `acceptance_by_depth[d]` is P(at least d drafted tokens accepted). `rounding_bound` is None for rational rows.
+    `note`: for a rule of the user's own, in which arithmetics it was run besides.
     """
 
     method: str
@@ -57,6 +58,7 @@ class Certificate:
     target: TargetModel | None = field(repr=False, compare=False)
     target_rows: Table = field(repr=False)
     draft_rows: Table = field(repr=False)
+    note: str = ""
 
     @property
     def verdict(self) -> str:
@@ -77,10 +79,11 @@ class Certificate:
         """One line on what the verdict covers."""
         targets = "every target at this q" if self.every_target else "these rows"
         exactness = "exact" if self.rounding_bound is None else f"up to {self.arithmetic} rounding"
+        exactness = f"{exactness}; {self.note}" if self.note else exactness
         cycles = "one cycle" if self.cycles == 1 else f"{self.cycles} cycles"
         return (
             f"scope: {targets}; first {self.length} tokens after prefix {self.prefix}, {cycles} continued from the "
-            f"target; ideal coins; {exactness}"
+            f"target, ends not compared; ideal coins; {exactness}"
         )
 
     def summary(self) -> dict[str, object]:

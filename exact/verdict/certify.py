@@ -8,6 +8,7 @@ same rows taken as rationals are lossless and the total variation of the float r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -31,12 +32,21 @@ from exact.verdict.counterexample import Counterexample, table
 from exact.verdict.document import classes_digest, parts
 from exact.verdict.every_target import Drafting, EveryTarget, check_drafting, every_target
 from exact.verdict.identity import as_it_runs
-from exact.verdict.replay_check import Steady, asked_again, check_every_cycle
+from exact.verdict.replay_check import Steady, ask_again, one_census, watched
 from rheo_core import InvalidInput, Method, Pair, TreeMethod, TreeShape, find_method
 from rheo_core.errors import check_count
+from rheo_core.laws import Row
 from rheo_core.rows import DraftModel, Prefix, TargetModel, check_prefix
 
 NOT_ASKED = EveryTarget(None, "")
+SLACK = 64
+"""Times eps: the probability up to which a branch on floats may break."""
+
+FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+"""Arithmetics in which a user's own rule is run beside rationals."""
+
+MOST_CALLS = 20_000
+"""Calls of a rule on rationals up to which it is run on floats too."""
 
 
 class Study:
@@ -69,6 +79,7 @@ class Study:
             self._drafting[key] = check_drafting(method, self.exact, prefix, shape, self.classes(method, prefix, shape))
         return self._drafting[key]
 
+    @one_census()
     def certify(
         self,
         method: Method | str,
@@ -78,8 +89,12 @@ class Study:
         prefix: Prefix = (),
         cycles: int = 1,
         second: bool = True,
+        float_calls: int = MOST_CALLS,
     ) -> Certificate:
-        """Both verdicts on one method (`second` False: only the first); see `certify`."""
+        """Both verdicts on one method (`second` False: only the first); see `certify`.
+
+        A user's own rule that made up to `float_calls` calls on rationals is run on floats as well.
+        """
         if not isinstance(shape, TreeShape):
             raise InvalidInput("shape", shape, "a TreeShape(width, depth, budget)")
         rule = as_it_runs(find_method(method, methods))
@@ -88,19 +103,32 @@ class Study:
         cycles = check_count("cycles", cycles, 1)
         arithmetic = self.given.p(prefix).dtype
         bound = None
-        with asked_again(rule) as asked:
-            known = self.classes(asked, prefix, shape) if isinstance(asked, TreeMethod) else None
-            emitted, found, text, compared = _run(asked, self.exact, prefix, shape, length, cycles, known)
+        with watched(rule) as (own, watch):
+            known = self.classes(own, prefix, shape) if isinstance(own, TreeMethod) else None
+            emitted, found, text, compared = _run(own, self.exact, prefix, shape, length, cycles, known)
             lossless = compared.wrong is None
-            if lossless:
-                check_every_cycle(asked, self.exact, prefix, shape, found, emitted)
+            calls = 0 if watch is None else watch.calls
             if arithmetic.kind != "O":
-                emitted, found, text, rounded = _run(asked, self.given, prefix, shape, length, cycles, None)
-                bound = rounding_bound(length, len(self.given.p(prefix)), float(np.finfo(arithmetic).eps))
+                emitted, found, text, rounded = _run(own, self.given, prefix, shape, length, cycles, None)
+                size = len(self.given.p(prefix))
+                bound = rounding_bound(length, size, np.finfo(arithmetic).eps)
+                if rounded.total_variation > bound:  # shown by a sequence that is off by more than rounding
+                    clear = compare(text, self.given, prefix, length, bound / size)
+                    rounded = rounded if clear.wrong is None else clear
                 lossless = lossless and rounded.total_variation <= bound
                 compared = rounded if compared.wrong is None else Comparison(rounded.total_variation, compared.wrong)
         verdict = self._every_target(rule, prefix, shape, length, compared, lossless) if second else NOT_ASKED
         lemmas = self.drafting(rule, prefix, shape).lemmas if second and isinstance(rule, TreeMethod) else {}
+        note = ""
+        if watch is not None:
+            ask_again(self.given, rule.name)
+            if lossless:
+                watch.check_cycles(cycles)
+            if lossless and bound is None:
+                losing, note = self._on_floats(rule, prefix, shape, length, cycles, calls, float_calls)
+                if losing is not None:
+                    lossy = losing.certify(rule, shape, length, prefix=prefix, cycles=cycles, second=second)
+                    return replace(lossy, note=note)
         by_depth = acceptance_by_depth(emitted, shape.depth)
         lead = rule.leads(shape) if isinstance(rule, TreeMethod) and rule.lead is not None else None
         return Certificate(
@@ -134,7 +162,30 @@ class Study:
             target=self.given.p,
             target_rows=table(self.given.target_rows()),
             draft_rows=table(self.given.draft_rows(lead or 0)),
+            note=note,
         )
+
+    def _on_floats(
+        self, rule: Method, prefix: Prefix, shape: TreeShape, length: int, cycles: int, calls: int, most: int
+    ) -> tuple[Study | None, str]:
+        """Run a rule that is lossless on rationals on the same rows in floats: the rows where it loses, and a note."""
+        if calls > most:
+            return None, f"rationals alone: {calls:,} calls are too many to run on floats too"
+        for dtype in FLOATS:
+            pair = float_pair(self.given, dtype)
+            bound = rounding_bound(length, len(self.given.p(prefix)), np.finfo(dtype).eps)
+            try:
+                with np.errstate(all="ignore"), watched(rule, SLACK * fraction(np.finfo(dtype).eps)) as (own, watch):
+                    *_, compared = _run(own, pair, prefix, shape, length, cycles, None)
+            except Exception as error:
+                if isinstance(error, InvalidInput) and not error.by_rule:
+                    raise
+                return None, f"rationals alone: in {dtype} it breaks ({type(error).__name__}: {error})"
+            if compared.total_variation > bound:
+                return Study(pair.p, pair.q, self.given.ids), f"lossless on the same rows as rationals, not in {dtype}"
+            if watch is not None and watch.broken > bound:
+                return None, f"rationals alone: in {dtype} it breaks with probability {float(watch.broken):.3g}"
+        return None, f"{' and '.join(map(str, FLOATS))} up to rounding"
 
     def _every_target(
         self, rule: Method, prefix: Prefix, shape: TreeShape, length: int, compared: Comparison, lossless: bool
@@ -176,6 +227,15 @@ def certify(
     """
     study = Study(target, draft, ids)
     return study.certify(method, shape, length, prefix=prefix, cycles=cycles, second=second)
+
+
+def float_pair(pair: Pair, dtype: np.dtype[Any]) -> Pair:
+    """The same models in floats, every entry rounded once."""
+
+    def rounded(row: Row) -> Row:
+        return np.array([float(fraction(mass)) for mass in row]).astype(dtype)
+
+    return Pair(lambda prefix: rounded(pair.p(prefix)), lambda prefix: pair.q(prefix).converted(rounded), pair.ids)
 
 
 def _trees_of(method: TreeMethod, prefix: Prefix, shape: TreeShape) -> tuple[Any, ...]:

@@ -1,42 +1,48 @@
-"""A rule of the user's own draws through its chooser alone, and keeps nothing from one call to the next.
+"""A rule of the user's own draws through its chooser alone, and is a function of its draws and of what it is given.
 
-An enumeration meets every outcome once, so a draw from elsewhere or a state between calls would pass for an exact law
-that is none. The runs of such a rule are made once more at the end; generators in its sight are held to stand still,
-and the system's entropy is refused. Rules of this project are not asked again.
+An enumeration meets every outcome once, and a tree method node by node, so a draw from elsewhere, a state between
+calls or a row written into would pass for an exact law that is none. Every call of such a rule is watched: it is handed
+copies, which are compared afterwards, and so is all that it can reach; at the end runs are made once more in reverse.
+Rules of this project are not watched.
 """
 
 from __future__ import annotations
 
-import os
-import random
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import partial, wraps
+from fractions import Fraction
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from exact.enumeration.cycle_law import Emitted, NodeLaws, emitted_law
-from exact.enumeration.fixed_trees import Node, NodeMethod, nodewise_law
-from exact.enumeration.tree_classes import TreeClass
-from exact.enumeration.walk import NotReproducible, Recall, recalled
-from exact.runtime.generators import generator_kinds, held
-from exact.runtime.patches import Patch, applied, importing
+from exact.enumeration.fixed_trees import NodeMethod
+from exact.enumeration.rationals import fraction
+from exact.enumeration.walk import EnumerationError, ExhaustiveChooser, NotReproducible, Recall, recalled
+from exact.runtime.census import Census
+from exact.runtime.patches import applied
+from exact.runtime.reachable import State
+from exact.runtime.unseen import Watch, nobody_watches, stand_ins
+from exact.runtime.unsupported import Unsupported
+from exact.verdict.handed import UNTOUCHED, Handed
 from exact.verdict.identity import CycleMethod, is_ours
 from exact.verdict.watched_proxy import WatchedProxy
-from rheo_core import Chooser, DraftRow, FunctionMethod, InvalidInput, Method, TreeMethod, TreeShape
+from rheo_core import DraftRow, FunctionMethod, InvalidInput, Method, TreeMethod
 from rheo_core.rows import Pair, Prefix
-from rheo_core.verification import Place, Verdict
 
-CYCLES = (1, 2, 1000)
-"""The cycles that a rule is told it is in."""
+EXPECTED = "a rule that draws through its chooser alone and keeps nothing between calls"
+LEAST = 500
+"""Calls of a proxy, at least."""
 
-REFERENCE = ("rheo_core.", "exact.methods.")
+NO_MASS, ALL_MASS = Fraction(0), Fraction(1)
+LOOKED = "a rule that does not look at the cycle number in `at`: it loses in none of the {} certified, but may later"
+
+
+class RefusedCall(InvalidInput):
+    """What a rule did that no verdict can rest on; it is not the rule that raised it."""
 
 
 class Steady:
@@ -48,7 +54,9 @@ class Steady:
 
     def __call__(self, prefix: Prefix) -> Any:
         """The row at `prefix`."""
-        first, second = self.model(prefix), self.model(prefix)
+        watch = _WATCH.get()
+        with nullcontext() if watch is None else watch.paused():
+            first, second = self.model(prefix), self.model(prefix)
         if not _same(_plain(first), _plain(second)):
             given = "two different rows when asked twice"
             raise InvalidInput(f"{self.name}({prefix})", given, "one row: a model must be a function of its prefix")
@@ -70,235 +78,259 @@ def _same(first: Any, second: Any) -> bool:
     return bool(first == second) or repr(first) == repr(second)  # NaN is not equal to itself
 
 
-def check_every_cycle(
-    rule: Method, pair: Pair, prefix: Prefix, shape: TreeShape, known: list[TreeClass] | None, emitted: Emitted
-) -> None:
-    """Raise `InvalidInput` unless a rule emits the law `emitted` in other cycles too; `known` are its classes.
-
-    Only for rules that are handed addresses, and not for those of this project.
-    """
-    for cycle in CYCLES:
-        if isinstance(rule, TreeMethod) and known is not None and not comes_from(rule.verify, REFERENCE):
-            laws = NodeLaws(rule.drafter(pair, shape), partial(_in_cycle, rule.verify, cycle))
-            law = emitted_law(known, laws, prefix)
-        elif isinstance(rule, NodeMethod) and not all(
-            comes_from(part, REFERENCE) for part in (rule.verify, rule.draft)
-        ):
-            law = nodewise_law(_renumbered(rule, cycle), pair, prefix, shape)
-        else:
-            return
-        if law != emitted:
-            given = f"another law in cycle {cycle} than in cycle 0"
-            raise InvalidInput(rule.name, given, "a rule that does not look at the cycle number in `at`")
+def ask_again(pair: Pair, rule: str) -> None:
+    """Raise `InvalidInput` where a model answers another row than it did before the rule was run."""
+    again = Pair(pair._target, pair._draft, pair.ids)
+    for name, now, kept in (("target", again.p, pair.target_rows()), ("draft", again.q, pair.draft_rows(0))):
+        for prefix, row in kept.items():
+            if _record(now(prefix)) != row:
+                raise RefusedCall(rule, f"another row {name}({prefix}) after it ran than before", UNTOUCHED)
 
 
-def _in_cycle(
-    verify: Any,
-    cycle: int,
-    p: Any,
-    tail: Any,
-    candidates: Sequence[int],
-    sampled: int,
-    lead: int,
-    chooser: Chooser,
-    at: Place,
-) -> Any:
-    return verify(p, tail, candidates, sampled, lead, chooser, (cycle, *at[1:]))
+def _record(row: Any) -> Any:
+    return row.record(0) if isinstance(row, DraftRow) else tuple(row.tolist())
 
 
-def _renumbered(rule: NodeMethod, cycle: int) -> NodeMethod:
-    def there(node: Node) -> Node:
-        return replace(node, at=(cycle, node.at[1]))
-
-    def draft(node: Node, chooser: Chooser) -> Any:
-        return rule.draft(there(node), chooser)
-
-    def verify(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdict:
-        return rule.verify(there(node), candidates, chooser)
-
-    return replace(rule, draft=draft, verify=verify)
+PARTS = {
+    "verify": (TreeMethod, "verify"),
+    "proxy": (TreeMethod, "proxy"),
+    "topology": (NodeMethod, "topology"),
+    "draft": (NodeMethod, "draft"),
+    "verify_siblings": (NodeMethod, "verify"),
+    "cycle_function": (FunctionMethod, "function"),
+}
+"""What a part is handed (a method of `Handed`), the kind of method that has it, and its name there."""
 
 
-def comes_from(part: Any, packages: tuple[str, ...]) -> bool:
-    """Whether a function, or what a partial is made of, is defined in one of `packages` (names ending in a dot)."""
-    while isinstance(part, partial):
-        part = part.func
-    return str(getattr(part, "__module__", "")).startswith(packages)
+def own_parts(rule: Method) -> dict[str, Any]:
+    """The parts of a method that are not this project's own code, by what they are handed."""
+    found = {kind: getattr(rule, name) for kind, (of, name) in PARTS.items() if isinstance(rule, of)}
+    found = found or {"cycle_function": rule.cycle}
+    return {kind: part for kind, part in found.items() if not is_ours(part)}
 
 
-EXPECTED = "a rule that draws through its chooser alone and keeps nothing between calls"
-LEAST = 500
-"""Runs of a rule, at least, before it is taken to have no state."""
+class Part:
+    """A part of a rule, every call of which is watched; its attributes are those of the part."""
 
-_MADE: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-_RUNNING: ContextVar[str | None] = ContextVar("running", default=None)
+    def __init__(self, watch: RuleWatch, kind: str, part: Callable[..., Any]) -> None:
+        self.watch = watch
+        self.kind = kind
+        self.part = part
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The part's answer."""
+        return self.watch.call(self.kind, self.part, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.part, name)
 
 
-@contextmanager
-def asked_again(rule: Method) -> Iterator[Method]:
-    """The rule, watched if it is a user's own; at the end its runs are made once more.
+class RuleWatch:
+    """What is watched while a rule is certified; `calls` counts its calls, `looked` says it read its cycle's number."""
 
-    Raises `InvalidInput` where a run differs, or where it drew from a generator that is not its chooser.
-    """
-    parts = {name: part for name, part in _parts(rule).items() if not is_ours(part)}
-    if not parts:
-        yield rule
-        return
-    generators = {place: each for part in parts.values() for place, each in _generators(part).items()}
-    recall = Recall(always=False)
-    watch = partial(_watched, rule.name, generators, recall)
-    watched = {name: watch(part) for name, part in parts.items()}
-    proxy = WatchedProxy(watched["proxy"], parts["proxy"], rule.name) if "proxy" in parts else None
-    if proxy is not None:
-        watched["proxy"] = proxy
-    before = _states(generators)
-    with _entropy_refused():
+    def __init__(self, rule: Method, parts: dict[str, Any], tiny: Fraction = NO_MASS) -> None:
+        self.name = rule.name
+        self.tiny = tiny
+        self.broken = NO_MASS
+        self.calls = 0
+        self.looked = False
+        self.recall = Recall(always=False)
+        self.state = State({_called(kind): part for kind, part in parts.items()})
+        self.watch = Watch()
+        self.proxy: WatchedProxy | None = None
+        self.hooked = True
+        self._looked_at = 0
+        self.census = _CENSUS.get() or _census()
+        self.running = 0
+        self._stale = False
+
+    def rule(self, rule: Any, parts: dict[str, Any]) -> Method:
+        """The rule with its parts watched."""
+        wrapped: dict[str, Any] = {kind: Part(self, kind, part) for kind, part in parts.items()}
+        if "proxy" in wrapped:
+            self.proxy = wrapped["proxy"] = WatchedProxy(wrapped["proxy"], parts["proxy"], rule.name)
+        names: Any = {PARTS[kind][1]: part for kind, part in wrapped.items()}
+        if isinstance(rule, TreeMethod | NodeMethod | FunctionMethod):
+            return replace(rule, **names)
+        return CycleMethod(rule.name, rule.claim, wrapped["cycle_function"])
+
+    def call(self, kind: str, part: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """One call of a part: with copies of its arguments, and nothing changed behind it."""
+        if self._stale and not self.running:
+            self.renew()
+        self.calls += 1
+        self.recall.touched = True
+        handed = Handed(self._look)
+        given = getattr(handed, kind)(*args, **kwargs)
+        self.running += 1
         try:
-            try:
-                with recalled(recall):
-                    yield _with_parts(rule, watched)
-            except InvalidInput:  # which may only follow from a draw unseen
-                recall.precise = bool(_moved(before, _states(generators)))
-                recall.ask()
+            named = {"ids": given[-1]} if "ids" in kwargs else {}
+            call = self.watch.call if self.hooked else _call
+            answer = call(part, *given[: len(args)], **named)
+        except Unsupported as error:
+            raise RefusedCall(f"{self.name}: {error.argument}", error.value, EXPECTED) from error
+        except (EnumerationError, RefusedCall):
+            raise
+        except Exception as error:
+            weight = _weight(args)
+            if weight > self.tiny:
+                if isinstance(error, InvalidInput):
+                    error.by_rule = True
                 raise
-            recall.precise = bool(_moved(before, _states(generators)))
-            if proxy is not None:
-                proxy.ask_again(LEAST)
-            _ask(recall, rule, parts)
-        except NotReproducible as error:
-            moved = _moved(before, _states(generators))
-            given = _drawn(moved) if moved else f"another answer to the same coins ({error})"
-            raise InvalidInput(rule.name, given, EXPECTED) from error
-
-
-def _ask(recall: Recall, rule: Method, parts: dict[str, Any]) -> None:
-    """Make the runs again, of a rule not met before until it has been run so many times: it may change late."""
-    key: Any = rule if "cycle" in parts else next(iter(parts.values()))
-    try:
-        made = _MADE.get(key, 0)
-    except TypeError:  # no key of a dictionary: asked once
-        made = LEAST
-    recall.ask()
-    made += recall.made
-    while recall.made and made < LEAST:
-        recall.ask()
-        made += recall.asked
-    with suppress(TypeError):
-        _MADE[key] = made
-
-
-def _parts(rule: Method) -> dict[str, Any]:
-    """The functions that a method draws in."""
-    if isinstance(rule, TreeMethod):
-        return {"verify": rule.verify, "proxy": rule.proxy}
-    if isinstance(rule, NodeMethod):
-        return {"draft": rule.draft, "verify": rule.verify}
-    return {"function": rule.function} if isinstance(rule, FunctionMethod) else {"cycle": rule.cycle}
-
-
-def _with_parts(rule: Any, parts: dict[str, Any]) -> Method:
-    return CycleMethod(rule.name, rule.claim, **parts) if "cycle" in parts else replace(rule, **parts)
-
-
-def _watched(name: str, generators: dict[str, Any], recall: Recall, part: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(part)
-    def asked(*args: Any, **kwargs: Any) -> Any:
-        recall.touched = True
-        before = _states(generators) if recall.precise else {}
-        token = _RUNNING.set(name)
-        try:
-            answer = part(*args, **kwargs)
+            self.broken += weight
+            return _anything(kind, args)
         finally:
-            _RUNNING.reset(token)
-        if recall.precise and (moved := _moved(before, _states(generators))):
-            raise InvalidInput(name, _drawn(moved), EXPECTED)
+            self.running -= 1
+        handed.check(self.name)
+        self.check()
         return answer
 
-    return asked
+    def check(self) -> None:
+        """Raise `InvalidInput` where something that the rule reaches is not as it was."""
+        place = self.state.changed()
+        if place is not None:
+            raise RefusedCall(self.name, f"a call that changes {place}", EXPECTED)
+
+    def check_generators(self) -> None:
+        """Raise `InvalidInput` where a generator that lives anywhere in the process was drawn from."""
+        moved, self._looked_at = self.census.moved(), self.calls
+        if moved:
+            raise RefusedCall(self.name, f"a draw from {moved[0]}", EXPECTED)
+
+    def renew(self) -> None:
+        """Compare with what is there now: a model was asked meanwhile, which may keep what it likes."""
+        self.state.renew()
+        self._stale = False
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """A model is asked, maybe in the middle of a call: what it changes is not the rule's doing."""
+        running, self.running = self.running, 0
+        with nobody_watches():
+            if self.calls != self._looked_at:
+                self.check_generators()
+            if running:
+                self.check()
+            try:
+                yield
+            finally:
+                self.census.moved()
+                self.running, self._stale = running, True
+                if running:
+                    self.renew()
+
+    def finish(self) -> None:
+        """Compare large arrays and all generators too, and make the runs once more in reverse."""
+        self.check_generators()
+        place = None if self._stale else self.state.changed_at_last()
+        if place is not None:
+            raise RefusedCall(self.name, f"a call that changes {place}", EXPECTED)
+        self.hooked = False  # every branch was seen already
+        if self.proxy is not None:
+            self.proxy.ask_again(LEAST)
+        try:
+            self.recall.ask()
+        except NotReproducible as error:
+            raise InvalidInput(self.name, f"another answer to the same coins ({error})", EXPECTED) from error
+
+    def check_cycles(self, cycles: int) -> None:
+        """Raise `InvalidInput` where a rule that lost in none of so many cycles looked at their number."""
+        if self.looked:
+            known = "1 cycle" if cycles == 1 else f"{cycles} cycles"
+            raise InvalidInput(self.name, "a look at the number of the cycle", LOOKED.format(known))
+
+    def _look(self) -> None:
+        self.looked = True
 
 
-def _drawn(moved: Sequence[str]) -> str:
-    return f"a draw from {' and '.join(moved)}"
-
-
-def _generators(part: Any) -> dict[str, Any]:
-    """Generators that a rule can be seen to hold, or to hold a method of, by where they are."""
-    while isinstance(part, partial):
-        part = part.func
-    seen = held(getattr(part, "rule", part))
-    if (owner := seen.get("the object of the method")) is not None:
-        seen |= {f"attribute `{name}`": value for name, value in getattr(owner, "__dict__", {}).items()}
-    found = {place: getattr(value, "__self__", value) for place, value in seen.items()}
-    return {place: value for place, value in found.items() if isinstance(value, generator_kinds())}
-
-
-def _states(generators: dict[str, Any]) -> dict[str, Any]:
-    """Where the global generators of `random`, NumPy and torch stand, and those of `generators`."""
-    _, key, *rest = np.random.get_state(legacy=True)  # noqa: NPY002 (the global one is what is looked at)
-    states: dict[str, Any] = {"random": random.getstate(), "numpy.random": (np.asarray(key).tobytes(), *rest)}
-    torch = sys.modules.get("torch")
-    if torch is not None and hasattr(torch, "default_generator"):
-        states["torch"] = torch.default_generator.get_state().numpy().tobytes()
-    return states | {place: _state(generator) for place, generator in generators.items()}
-
-
-def _state(generator: Any) -> Any:
-    if isinstance(generator, random.Random):
-        return None if isinstance(generator, random.SystemRandom) else generator.getstate()
-    if isinstance(generator, np.random.Generator):
-        return repr(generator.bit_generator.state)
-    state = generator.get_state()
-    return state.numpy().tobytes() if hasattr(state, "numpy") else (np.asarray(state[1]).tobytes(), *state[2:])
-
-
-def _moved(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    return [name for name, state in before.items() if after[name] != state]
-
-
-class _Shared:
-    """Replacements that stay while any thread needs them."""
+class _StandIns:
+    """Stand-ins for clocks and entropy where C calls them, in place while any thread watches a rule."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.users = 0
         self.stack = ExitStack()
 
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Put them in place for a while."""
+        with self.lock:
+            if not self.users:
+                self.stack.enter_context(applied(stand_ins()[0]))
+            self.users += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.users -= 1
+                if not self.users:
+                    self.stack.close()
 
-_ENTROPY = _Shared()
+
+_STAND_INS = _StandIns()
+_CENSUS: ContextVar[Census | None] = ContextVar("census", default=None)
+_WATCH: ContextVar[RuleWatch | None] = ContextVar("watch", default=None)
+
+
+def _call(part: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return part(*args, **kwargs)
+
+
+def _weight(args: Any) -> Fraction:
+    """The probability of the branch that a call stands in, as far as it was drawn when the call broke."""
+    walk = next((each.walk for each in args if isinstance(each, ExhaustiveChooser)), None)
+    return ALL_MASS if walk is None else fraction(walk.weight)
+
+
+def _anything(kind: str, args: Any) -> Any:
+    """An answer for a branch that only rounding reaches, and that breaks there."""
+    if kind == "draft":
+        return []
+    row = args[0].p if kind == "verify_siblings" else args[0](args[2]) if kind == "cycle_function" else args[0]
+    token = int(np.argmax(row))
+    return (token,) if kind == "cycle_function" else (token, -1)
+
+
+def _called(kind: str) -> str:
+    return PARTS[kind][1]
+
+
+def _census() -> Census:
+    torch = sys.modules.get("torch")
+    return Census() if torch is None else Census({"torch's generator": torch.default_generator})
 
 
 @contextmanager
-def _entropy_refused() -> Iterator[None]:
-    """The system's entropy, and generators seeded by it, refuse to be used inside a rule."""
-    with _ENTROPY.lock:
-        if not _ENTROPY.users:
-            _ENTROPY.stack.enter_context(applied(_patches()))
-        _ENTROPY.users += 1
+def one_census() -> Iterator[None]:
+    """Within, the generators of the process are looked for once: that takes some milliseconds."""
+    token = _CENSUS.set(_CENSUS.get() or _census())
     try:
         yield
     finally:
-        with _ENTROPY.lock:
-            _ENTROPY.users -= 1
-            if not _ENTROPY.users:
-                _ENTROPY.stack.close()
+        _CENSUS.reset(token)
 
 
-def _patches() -> list[Patch]:
-    entropy, seed = os.urandom, random.Random.seed
+@contextmanager
+def watched(rule: Method, tiny: Fraction = NO_MASS) -> Iterator[tuple[Method, RuleWatch | None]]:
+    """The rule, watched if any of its code is the user's own; at the end its runs are made once more.
 
-    def refuse() -> None:
-        rule = _RUNNING.get()
-        if rule is not None and not importing():
-            raise InvalidInput(rule, "a draw from the system's entropy", EXPECTED)
-
-    def urandom(size: int) -> bytes:
-        refuse()
-        return entropy(size)
-
-    def seeded(self: random.Random, a: Any = None, version: int = 2) -> None:
-        if a is None:
-            refuse()
-        seed(self, a, version)
-
-    owners: list[tuple[Any, str, Any]] = [(os, "urandom", urandom), (random, "_urandom", urandom)]
-    return [Patch(*each) for each in (*owners, (random.Random, "seed", seeded))]
+    Raises `InvalidInput` where a call writes into a row, changes anything that it reaches, draws from a generator that
+    is not its chooser, or answers differently when it is run again. A branch of no more than `tiny` probability may
+    break: `broken` counts their probability.
+    """
+    parts = own_parts(rule)
+    if not parts:
+        yield rule, None
+        return
+    watch = RuleWatch(rule, parts, tiny)
+    token = _WATCH.set(watch)
+    try:
+        watch.census.moved()  # what moved before is not the rule's doing
+        with _STAND_INS():
+            with recalled(watch.recall):
+                yield watch.rule(rule, parts), watch
+            watch.finish()
+    except NotReproducible as error:
+        raise InvalidInput(rule.name, f"another answer to the same coins ({error})", EXPECTED) from error
+    finally:
+        _WATCH.reset(token)

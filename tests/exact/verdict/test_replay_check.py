@@ -60,7 +60,8 @@ unseeded = rule(lambda: random.Random().random())
 system = rule(lambda: secrets.randbelow(100) / 100)
 hidden = rule(lambda: old.random())
 late = rule(lambda: next(calls) < 200)
-steady = rule(lambda: random.Random(5).random())
+again = rule(lambda: random.Random(5).random())
+steady = rule(lambda: 1)
 """.replace("import torch\n", "import torch\n\nfrom rheo_core import method\n")
 
 BEGIN = "import itertools\nimport torch\n\ntarget = [0.5, 0.5]\ncalls = itertools.count()\n\n\n"
@@ -161,17 +162,18 @@ def ask_rule(tmp_path, capsys, name):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("python", "a draw from random"),
-        ("early", "a draw from random"),
-        ("cycle", "a draw from random"),
-        ("numpy", "a draw from numpy.random"),
-        ("torches", "a draw from torch"),
-        ("node", "a draw from global `rng`"),
-        ("fresh", "a draw from the system's entropy"),
-        ("unseeded", "a draw from the system's entropy"),
-        ("system", "a draw from the system's entropy"),
-        ("hidden", "another answer to the same coins"),
-        ("late", "another answer to the same coins"),
+        ("python", "random.Random.random at own.py"),
+        ("early", "random.Random.random at own.py"),
+        ("cycle", "random.Random.random at own.py"),
+        ("numpy", "a draw from numpy.random.mtrand.RandomState"),
+        ("torches", "a draw from torch._C.Generator"),
+        ("node", "a call that changes the generator global `rng`"),
+        ("fresh", "got the system's entropy"),
+        ("unseeded", "random.Random.seed at own.py"),
+        ("system", "got the system's entropy"),
+        ("hidden", "random.Random.random at own.py"),
+        ("again", "random.Random.seed at own.py"),
+        ("late", "a call that changes global `calls`"),
     ],
 )
 def test_a_rule_that_draws_outside_its_chooser_is_refused_by_name(tmp_path, capsys, name, said):
