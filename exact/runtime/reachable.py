@@ -170,7 +170,7 @@ class _Walker:
     def _tensor(self, value: Any, place: Any) -> None:
         self._leaf(place, (value.dtype, tuple(value.shape), value._version))
         flat = value.detach().cpu().contiguous().reshape(-1)
-        self._bytes(flat.nbytes, lambda: flat.view(_torch().uint8).numpy().tobytes(), place)
+        self._bytes(flat.nbytes, lambda: flat.view(sys.modules["torch"].uint8).numpy().tobytes(), place)
 
     def _function(self, value: Any, place: Any) -> None:
         path = value.__code__.co_filename
@@ -274,7 +274,7 @@ class _Walker:
                 warnings.simplefilter("ignore")
                 made = value.__reduce_ex__(2)
         except Exception:
-            if _is_bare(value):
+            if callable(value) and not hasattr(type(value), "__next__"):  # a function of a library in C
                 self._leaf(place, type(value))
                 return
             given = f"an object whose state cannot be compared ({type(value).__module__}.{type(value).__qualname__})"
@@ -292,11 +292,6 @@ class _Walker:
 def _is_iterator_in_c(kind: type) -> bool:
     owner = next((each for each in kind.__mro__ if "__next__" in vars(each)), None)
     return owner is not None and isinstance(vars(owner)["__next__"], types.WrapperDescriptorType)
-
-
-def _is_bare(value: Any) -> bool:
-    """Whether an object of a library in C is one without state that Python can change: a function, a device, a type."""
-    return callable(value) and not hasattr(type(value), "__next__")
 
 
 _OF_CLASSES = (
@@ -322,10 +317,6 @@ def _slots(kind: Any) -> tuple[str, ...]:
             )
             names += [mangled] if name not in ("__dict__", "__weakref__") else []
     return tuple(names)
-
-
-def _torch() -> Any:
-    return sys.modules["torch"]
 
 
 _LOOKS: list[tuple[Any, Callable[[_Walker, Any, Any], None]]] = [
