@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from exact.enumeration.rationals import ZERO, exact, fraction
+from exact.enumeration.rounding import rounding_bound
 from exact.enumeration.walk import Walk
 from exact.interception.symbolic import Coin, Uniform
 from exact.interception.symbolic_maps import FLOAT_TYPES
@@ -25,6 +26,10 @@ from exact.interception.torch_law import frozen
 from rheo_core import InvalidInput
 
 MOST_COMBINATIONS = 1 << 20
+MOST_AROUND = 1 << 16
+REACHES = (64, 8, 2)
+"""Spacings around an edge to which a difference is followed, as far as combinations allow."""
+
 _TYPES: dict[str, Any] = {"float64": np.float64, "float32": np.float32, "float16": np.float16}
 
 
@@ -43,6 +48,10 @@ class KernelCheck:
 
     `edges[i]` are the exact thresholds of coin i; `cells` boxes between them and `combinations` of coins were tried.
     `law` is the kernel's: the reference's where they agree, else the one of its results in the middle of every cell.
+    `agrees` is to the float; `verdict` is "agrees", "agrees up to rounding" or "differs". `total_variation` bounds that
+    of the two laws: the mass of the coins on which the results differ, each taken to reach to its neighbours tried. It
+    counts as rounding up to `bound` (`exact.enumeration.rounding`), unless the kernel gives what the reference never
+    does.
     """
 
     agrees: bool
@@ -52,6 +61,9 @@ class KernelCheck:
     mismatches: tuple[Mismatch, ...]
     law: dict[Hashable, Fraction] = field(repr=False)
     reference_law: dict[Hashable, Fraction] = field(repr=False)
+    verdict: str = "agrees"
+    total_variation: Fraction = Fraction(0)
+    bound: Fraction = Fraction(0)
 
     def __str__(self) -> str:
         counts = f"{self.cells} cells, {self.combinations} combinations of coins"
@@ -59,7 +71,9 @@ class KernelCheck:
             return f"agrees with the reference in every cell: {counts}"
         first = self.mismatches[0]
         where = f"coins {first.coins} give {first.got}, the reference {first.expected}"
-        return f"differs from the reference: {counts}; {len(self.mismatches)} mismatches, the first: {where}"
+        size = f"TV at most {float(self.total_variation):.3g}, rounding up to {float(self.bound):.3g}"
+        said = "agrees with the reference up to rounding" if self.verdict != "differs" else "differs from the reference"
+        return f"{said}: {size}; {counts}; {len(self.mismatches)} mismatches, the first: {where}"
 
 
 def check_kernel(
@@ -76,6 +90,8 @@ def check_kernel(
     and arrays row by row). `reference(*u)` takes `coins` numbers that it only compares with known numbers, monotone
     maps of one coin included, and returns a result. Coins are floats in [0, 1): at every threshold t the last one below
     t, the first one at or above t and the one after it are tried, with 0 and the largest, and the middle of every cell.
+
+    A kernel that computes its thresholds in floats may be off by a spacing or two: that agrees up to rounding.
 
     What it shows: the kernel's thresholds are the reference's, to the float, and no others lie at the points tried. A
     kernel that treats coins as more than numbers to compare (reads their bits, say) is beyond it.
@@ -101,13 +117,62 @@ def check_kernel(
     )
     boxes = list(itertools.product(*middles))
     law = dict(reference_law)
+    verdict, variation = "agrees", Fraction(0)
+    bound = rounding_bound(1, max(2, len(reference_law)), 2.0 ** (1 - FLOAT_TYPES[dtype].precision))
     if mismatches:
+        impossible = any(each.got not in reference_law for each in mismatches)
+        variation = min(Fraction(1), _differing_mass(kernel, reference, edges, tried, dtype, most))
+        verdict = "differs" if impossible or variation > bound else "agrees up to rounding"
         inside = _run(kernel, [tuple(float(middle) for middle, _ in box) for box in boxes], dtype)
         masses: dict[Hashable, Any] = {}
         for box, result in zip(boxes, inside, strict=True):
             masses[result] = masses.get(result, ZERO) + math.prod((width for _, width in box), start=exact(1))
         law = {result: fraction(mass) for result, mass in masses.items()}
-    return KernelCheck(not mismatches, edges, len(boxes), total, mismatches, law, reference_law)
+    return KernelCheck(
+        not mismatches, edges, len(boxes), total, mismatches, law, reference_law, verdict, variation, bound
+    )
+
+
+def _differing_mass(
+    kernel: Callable[[Any], Sequence[Any]],
+    reference: Callable[..., Any],
+    edges: Sequence[Sequence[Fraction]],
+    tried: Sequence[Sequence[float]],
+    dtype: str,
+    most: int,
+) -> Fraction:
+    """Mass of the coins on which the two differ, from above: more points around every edge find how far it reaches."""
+    points = [list(each) for each in tried]
+    for reach in REACHES:
+        wider = [sorted({*at, *_around(each, reach, dtype)}) for at, each in zip(tried, edges, strict=True)]
+        if math.prod(map(len, wider)) <= min(most, MOST_AROUND):
+            points = wider
+            break
+    extents = [_extents(each) for each in points]
+    grid = list(itertools.product(*points))
+    masses = itertools.product(*extents)
+    differing = ZERO
+    for row, got, mass in zip(grid, _run(kernel, grid, dtype), masses, strict=True):
+        if got != _answer(reference, row):
+            differing += math.prod(mass, start=exact(1))
+    return fraction(differing)
+
+
+def _around(edges: Sequence[Fraction], reach: int, dtype: str) -> set[float]:
+    """Coins of the type at 1, 2, 4, ... up to `reach` spacings on either side of every edge, of 0 and of 1."""
+    kind = _TYPES[dtype]
+    found = set()
+    for edge in (Fraction(0), *edges, Fraction(1)):
+        at = kind(float(edge))
+        steps = [sign << k for k in range(reach.bit_length()) for sign in (1, -1)]
+        found |= {float(kind(at + step * np.spacing(at))) for step in steps}
+    return {x for x in found if 0 <= x <= float(kind(1) - kind(2.0 ** -FLOAT_TYPES[dtype].precision))}
+
+
+def _extents(points: Sequence[float]) -> list[Any]:
+    """The length from the neighbour below to the one above, for each of some coins (0 and 1 beyond the last)."""
+    bounds = [ZERO, *map(exact, points), exact(1)]
+    return [above - below for below, above in zip(bounds, bounds[2:], strict=False)]
 
 
 def _edges(

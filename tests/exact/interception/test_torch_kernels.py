@@ -81,7 +81,9 @@ def test_faults_of_one_float_are_found(fault):
     found = check_kernel(python_kernel(fault), reference, 3)
     assert not found.agrees
     assert found.mismatches
-    assert "differs" in str(found)
+    assert found.verdict == ("differs" if fault == "wrong row" else "agrees up to rounding"), str(found)
+    assert (found.total_variation <= found.bound) is (fault != "wrong row")
+    assert found.verdict in str(found).replace("with the reference ", "")
     coins = np.array([each.coins for each in found.mismatches], dtype=np.float32)
     if fault in ("<=", "off by one ulp"):  # only at the edge itself, or just below it
         assert set(coins[:, 0]) & {THRESHOLDS[0], np.nextafter(THRESHOLDS[0], np.float32(0))} or fault == "<="
@@ -141,3 +143,23 @@ def test_the_triton_kernel_on_a_gpu(monkeypatch, fault):
     module = chain_module(monkeypatch, interpreted=False)
     found = check_kernel(triton_kernel(module, fault, device="cuda"), reference, 3)
     assert found.agrees is (fault == 0), str(found)
+
+
+def test_right_kernels_in_float32_agree_up_to_rounding_and_wrong_ones_differ():
+    def check(p, q, shift=0.0):
+        kernel = lambda u: (u[:, 0] * q < p * np.float32(1 + shift)).astype(int)  # noqa: E731
+        return check_kernel(kernel, lambda u: int(u * float(q) < float(p)), 1)
+
+    pairs = [(np.float32(a / 11), np.float32(b / 11)) for a in range(1, 10) for b in range(a + 1, 11)]
+    found = [check(p, q) for p, q in pairs]
+    assert {each.verdict for each in found} == {"agrees", "agrees up to rounding"}
+    assert all(each.total_variation < Fraction(1, 10**6) for each in found)
+    assert all(each.law == each.reference_law for each in found)
+    assert {check(p, q, 1e-3).verdict for p, q in pairs} == {"differs"}  # the planted faults
+    assert {check(p, q, 1e-4).verdict for p, q in pairs if p / q > 0.2} == {"differs"}
+
+
+def test_a_token_that_the_reference_never_emits_is_no_rounding():
+    found = check_kernel(lambda u: (u[:, 0] <= 0).astype(int), lambda u: int(u < 0.5) * 0, 1)
+    assert found.verdict == "differs"
+    assert found.total_variation < found.bound  # one coin in 2^24, but the reference never gives it
