@@ -53,8 +53,9 @@ def own_modules() -> Iterator[str]:
     """The source files of the user's own modules that are loaded."""
     for name, module in list(sys.modules.items()):
         path = getattr(module, "__file__", None)
-        if name != "__main__" and isinstance(path, str) and is_own(os.path.abspath(path)):
-            yield os.path.abspath(path)
+        # torch has modules whose file is a bare name and does not exist
+        if name != "__main__" and isinstance(path, str) and os.path.isabs(path) and is_own(path):
+            yield path
 
 
 def own_files() -> dict[str, str]:
