@@ -95,7 +95,7 @@ class Ended:
         lines = self.err.splitlines()
         if self.code not in CODES:
             return f"ended with {self.code}"
-        if "Traceback (most recent" in self.out + self.err:
+        if not self.stopped and "Traceback (most recent" in self.out + self.err:  # a stop in a callback shows one
             return "a traceback"
         if self.code == 2 and not (len(lines) == 1 and lines[0].startswith("error: ")):
             return "exit code 2 without exactly one line of error"

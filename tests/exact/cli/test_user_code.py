@@ -21,7 +21,7 @@ from rheo_core import TreeMethod, TreeShape
 pytestmark = pytest.mark.exact
 
 HEAD = """
-import _thread, atexit, ctypes, os, random, signal, sys, threading
+import atexit, ctypes, os, random, signal, sys, threading; ME = os.getpid()
 
 target = {True: 0.25, False: 0.75}
 
@@ -40,9 +40,9 @@ ENDS = {
     "os._exit(0)": "an end with exit code 0 at rule.py:10",
     "os._exit(1)": "an end with exit code 1 at rule.py:10",
     "os.abort()": "an end by SIGABRT at rule.py:10",
-    "os.kill(os.getpid(), 9)": "an end by SIGKILL (out of memory, or a kill) at rule.py:10",
+    "os.kill(ME, 9)": "an end by SIGKILL (out of memory, or a kill) at rule.py:10",
     "signal.raise_signal(signal.SIGTERM)": "an end by SIGTERM",
-    "os.kill(os.getpid(), signal.SIGINT)": "interrupt",
+    "os.kill(ME, signal.SIGINT)": "interrupt",
     "ctypes.string_at(0)": "an end by SIGSEGV at rule.py:10",
     "t = threading.Thread(target=os._exit, args=(0,)); t.start(); t.join()": "",
 }
@@ -111,12 +111,13 @@ def test_without_a_child_an_exit_would_read_as_a_verdict(tmp_path):
 ORDERS = """
 import ctypes, random
 target = {True: 0.5, False: 0.5}
+SALTED = hash("accept") % 7
 
 def by_order():
     return (random.random() < 0.5) if next(iter({"a", "b"})) == "a" else random.random() < 0.25
 
 def by_hash():
-    return random.random() < 0.5 + hash("accept") % 7 / 100
+    return random.random() < 0.5 + SALTED / 100
 
 def always():
     return random.random() < 0.5
