@@ -3,6 +3,7 @@
 A proof for every target speaks of the algorithms in the files. A function whose code, defaults or globals were
 replaced, a class with another method or a frozen value that was written into would be proved in their name. So each
 module is run once more from its file, apart from the loaded one, and all of the loaded one is held against that copy.
+Once it was found whole, a later call looks only whether each object that was compared still holds the same objects.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import Field
+from dataclasses import Field, dataclass
 from fractions import Fraction
 from functools import cache, cached_property, partial
 from importlib.util import spec_from_file_location
+from operator import is_
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,12 @@ FILES = ("exact/verdict/every_target.py", "exact/verdict/verifier_condition.py")
 
 NUMBERS = (int, float, Fraction, MPQ)
 PLAIN = (*NUMBERS, str, bytes, bool, types.NoneType, types.EllipsisType)
+FIXED = (
+    *(int, float, str, bytes, bool, types.NoneType, types.EllipsisType),
+    *(types.CodeType, types.GenericAlias, tuple, frozenset),
+)
+"""Types, exactly these, whose objects nobody writes into."""
+
 DESCRIPTIVE = {  # entries of a module or a class that Python makes, or that only describe
     *("__annotations__", "__builtins__", "__cached__", "__dict__", "__doc__", "__file__", "__firstlineno__"),
     *("__loader__", "__module__", "__package__", "__path__", "__spec__", "__static_attributes__", "__weakref__"),
@@ -37,12 +45,18 @@ DESCRIPTIVE = {  # entries of a module or a class that Python makes, or that onl
 }
 
 
+Pairs = dict[tuple[int, int], tuple[Any, Any]]
+
+
 def altered_reference() -> str:
     """The first name of the loaded reference code that is not what its file defines; "" where all are.
 
     What the code finds outside of itself (NumPy, the built-in functions of Python) is taken as it stands.
     """
-    seen: set[tuple[int, int]] = set()
+    if _last and _last[-1].holds():
+        return ""
+    _last.clear()
+    seen: Pairs = {}
     for name in _module_names():
         if name in sys.modules:
             loaded, fresh = vars(sys.modules[name]), vars(_copy(name))
@@ -54,7 +68,65 @@ def altered_reference() -> str:
                     return f"{name}.{key}"
                 if where := next(_differences(loaded[key], fresh[key], f"{name}.{key}", seen), ""):
                     return where
+    _last.append(Whole.of(seen.values()))
     return ""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What was compared when nothing was altered."""
+
+    held: list[tuple[Any, tuple[Any, ...]]]
+    """Each object with what it held."""
+    leaves: list[tuple[Any, Any]]
+    """Objects that hold nothing to look at, with their likes in the copies."""
+    names: tuple[str, ...]
+    modules: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[Any, Any]]) -> Whole:
+        """Note the pairs of a comparison that found nothing altered."""
+        mutable = [pair for pair in pairs if type(pair[0]) not in FIXED]
+        held = [(loaded, _contents(loaded)) for loaded, _ in mutable]
+        leaves = [pair for pair, (_, found) in zip(mutable, held, strict=True) if len(found) == 1]
+        homes = {fresh.__globals__["__name__"] for _, fresh in mutable if isinstance(fresh, types.FunctionType)}
+        names = tuple(sorted({*_module_names(), *homes}))
+        return cls(held, [pair for pair in leaves if type(pair[0]) is not dict], names, _modules(names))
+
+    def holds(self) -> bool:
+        """Whether all of it holds the very objects that it held then."""
+        return (
+            _identical(self.modules, _modules(self.names))
+            and all(_identical(held, _contents(each)) for each, held in self.held)
+            and all(_same(*pair) for pair in self.leaves)
+        )
+
+
+_last: list[Whole] = []
+
+
+def _identical(before: tuple[Any, ...], now: tuple[Any, ...]) -> bool:
+    return len(before) == len(now) and all(map(is_, before, now))
+
+
+def _modules(names: Iterable[str]) -> tuple[Any, ...]:
+    """Loaded modules by their names, and everything in them."""
+    loaded = [sys.modules.get(name) for name in names]
+    return (*loaded, *(each for module in loaded if module is not None for each in _contents(vars(module))))
+
+
+def _contents(each: Any) -> tuple[Any, ...]:
+    """The type of an object and what can be exchanged in it, not looking further; the type alone where that is all."""
+    kind = type(each)
+    if kind is types.FunctionType:
+        cells = map(_held, each.__closure__ or ())
+        return (kind, each.__code__, each.__defaults__, each.__kwdefaults__, each.__dict__, *cells)
+    if kind is dict:
+        return (kind, *each, *each.values()) if each else (kind,)
+    if isinstance(each, type):
+        return (kind, each.__bases__, each.__qualname__, *vars(each), *vars(each).values())
+    pieces = _pieces(each)
+    return (kind, *pieces, *pieces.values())
 
 
 @cache
@@ -95,11 +167,11 @@ def _copy(name: str) -> types.ModuleType:
     return made
 
 
-def _differences(loaded: Any, fresh: Any, where: str, seen: set[tuple[int, int]]) -> Iterator[str]:
+def _differences(loaded: Any, fresh: Any, where: str, seen: Pairs) -> Iterator[str]:
     """Where a loaded object differs from the one that the copy of its module defines."""
     if loaded is fresh or (id(loaded), id(fresh)) in seen:
         return
-    seen.add((id(loaded), id(fresh)))
+    seen[id(loaded), id(fresh)] = loaded, fresh  # kept, so that no id is given twice
     if type(loaded) is not type(fresh):
         mine = type(fresh).__module__ in _module_names() and type(loaded).__qualname__ == type(fresh).__qualname__
         if not mine or next(_differences(type(loaded), type(fresh), where, seen), ""):

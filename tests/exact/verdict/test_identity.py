@@ -4,6 +4,7 @@ import copy
 import functools
 import json
 import pickle
+import sys
 import types
 from dataclasses import dataclass
 from fractions import Fraction as F
@@ -16,7 +17,7 @@ from exact.enumeration import tree_classes
 from exact.enumeration.fixed_trees import NodeMethod
 from exact.methods import methods
 from exact.runtime.reachable import State
-from exact.verdict import every_target, identity, watched_proxy
+from exact.verdict import every_target, identity, reference_code, watched_proxy
 from exact.verdict.document import parts
 from exact.verdict.identity import as_it_runs, identities, is_ours, unknown_parts
 from exact.verdict.reference_code import altered_reference
@@ -199,6 +200,10 @@ def patched(monkeypatch, what):
         monkeypatch.setattr(proxies.ProxyRule, "__getattribute__", object.__getattribute__, raising=False)
     elif what == "registry":
         monkeypatch.setattr(registry, "CONSTRUCTIONS", {**registry.CONSTRUCTIONS, "layered": registry.grown})
+    elif what == "default of a field":
+        monkeypatch.setattr(TreeMethod.__dataclass_fields__["lead"], "default", 2)
+    elif what == "module":
+        monkeypatch.setitem(sys.modules, "rheo_core.laws", types.ModuleType("rheo_core.laws"))
     elif what == "number of the checks":
         monkeypatch.setattr(tree_classes, "BRUTE_FORCE_LIMIT", 3)
     else:
@@ -214,6 +219,8 @@ ALTERED = {
     "method of a class": "rheo_core.proxies.",
     "attribute access": "rheo_core.proxies.",
     "registry": "rheo_core.registry.CONSTRUCTIONS",
+    "default of a field": "rheo_core.",
+    "module": "rheo_core.",
     "number of the checks": "exact.enumeration.tree_classes.BRUTE_FORCE_LIMIT",
     "check of the proof": "exact.verdict.every_target.first_failing",
 }
@@ -230,6 +237,14 @@ def test_altered_reference_code_is_named_and_nothing_is_proved(monkeypatch, what
     assert found.parts["verify"] is None
     assert "is not what its file defines" in found.every_target_reason or found.every_target is False
     monkeypatch.undo()
+    assert altered_reference() == ""
+
+
+def test_looking_at_nothing_again_would_miss_what_was_altered_later(monkeypatch):
+    """The planted fault: what was found whole once is taken for whole for ever."""
+    assert altered_reference() == ""
+    monkeypatch.setattr(reference_code.Whole, "holds", lambda self: True)
+    patched(monkeypatch, "global")
     assert altered_reference() == ""
 
 
