@@ -3,10 +3,13 @@
 Its random calls are caught while it runs and every outcome is walked with its exact weight; what cannot be followed
 exactly is refused by name and line. Torch is imported only where the code under test has imported it.
 
+While code runs it is watched: clocks, the system's entropy, devices, processes, threads, sockets, addresses of objects
+and generators that are not followed are refused by name and line. Each run starts from the state before the first, and
+what the code wrote into is named; uninitialised memory holds several fillings. `exact.runtime` holds the mechanisms.
+
 Out of sight, and for the user to keep out of the function: a kernel or extension that draws inside by its own
-generator, the system's entropy (`os.urandom`, `secrets`), draws on other threads, and a NumPy generator made before
-that is reached through more than one attribute. What moves the global generators of `random`, NumPy or torch is
-noticed.
+generator, threads that ran before, a clock that C reads for C (`map(datetime.now, ...)`), the order of a set of strings
+(PYTHONHASHSEED; the command runs two), the contents of files, and state beyond what the function can be seen to reach.
 """
 
 from typing import Any

@@ -8,6 +8,7 @@ escapes both moves the global generator, which is looked at after every run.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from types import FunctionType
@@ -22,9 +23,10 @@ from exact.interception.session import Session, Source
 from exact.interception.symbolic import Uniform
 from exact.interception.symbolic_tensors import OPERATIONS, become, cells, forget, from_cells, kind, name_of
 from exact.interception.torch_operations import FUNCTIONS
+from exact.interception.uninitialised import fill_tensor
 from exact.runtime.census import stream
 from exact.runtime.patches import Patch, refuser
-from exact.runtime.unsupported import Unsupported
+from exact.runtime.unsupported import Unsupported, in_a_library, user_line
 
 Random = Callable[..., Any]
 _GENERATOR = torch.Generator
@@ -38,16 +40,25 @@ class RandomTorch(TorchFunctionMode):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
+        self._blank: tuple[Any, str] | None = None  # uninitialised memory that nothing was done to yet, and its line
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if self._blank is not None and getattr(func, "__name__", "") != "__get__":
+            if not (func in _OVERWRITING and args and args[0] is self._blank[0]):
+                self.session.blanks[self._blank[1]] = None
+            self._blank = None
+        if func in _UNINITIALISED:
+            start = args[0].numel() if func in _RESIZING else 0
+            self._blank = fill_tensor(self.session, func(*args, **kwargs), start), user_line()
+            return self._blank[0]
         caught = _CAUGHT.get(func)
         if caught is not None:
             return self._drawn(caught, func, args, kwargs)
         if func in _TENSORS_OF and _holds_uniform(args[0]):
             return Uniform.__torch_function__(func, types, args, kwargs)
         if _may_draw_inside(func):
-            with Uncaught():  # type: ignore[no-untyped-call]
+            with Uncaught():
                 return func(*args, **kwargs)
         return func(*args, **kwargs)
 
@@ -67,6 +78,10 @@ class RandomTorch(TorchFunctionMode):
 class Uncaught(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Refuses every random kernel: one that gets here was called by compiled or composite code unseen above."""
 
+    def __init__(self, session: Session | None = None) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.session = session
+
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         return False
@@ -77,9 +92,23 @@ class Uncaught(TorchDispatchMode):  # type: ignore[no-untyped-call]
             random = _IS_RANDOM[func] = torch.Tag.nondeterministic_seeded in func.tags
         if random and not _draws_nothing(func, args, kwargs or {}):
             raise Unsupported(f"the random kernel {func}", "a draw inside a composite or compiled function", _FOLLOWED)
-        return func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
+        if self.session is not None and func.overloadpacket in _EMPTY and not in_a_library(sys._getframe(1)):
+            fill_tensor(self.session, result)
+            self.session.blanks[user_line()] = None
+        return result
 
 
+_EMPTY = {torch.ops.aten.empty, torch.ops.aten.empty_strided, torch.ops.aten.new_empty}
+_RESIZING = {torch.Tensor.resize_, torch.Tensor.resize_as_}
+_UNINITIALISED = _RESIZING | {
+    torch.empty, torch.empty_like, torch.empty_strided, torch.empty_permuted, torch.Tensor.new_empty,
+    torch.Tensor.new_empty_strided,
+}  # fmt: skip
+_OVERWRITING = {
+    torch.Tensor.fill_, torch.Tensor.zero_, torch.Tensor.copy_, torch.Tensor.uniform_, torch.Tensor.exponential_,
+    torch.Tensor.bernoulli_, torch.Tensor.random_, torch.Tensor.normal_,
+}  # fmt: skip
 _IS_RANDOM: dict[Any, bool] = {}
 _GUARDED: dict[Any, bool] = {}
 _DRAWING_INSIDE = ("dropout", "rrelu", "attention", "lstm", "gru", "rnn", "dirichlet", "gamma", "nested", "sdp")
@@ -185,7 +214,7 @@ def torch_patches(session: Session) -> list[Patch]:
 def torch_caught(session: Session) -> Iterator[None]:
     """Catch torch's random calls."""
     forget()
-    guard = Uncaught() if session.suspicious else nullcontext()  # type: ignore[no-untyped-call]
+    guard = Uncaught(session) if session.suspicious or session.legacy else nullcontext()
     with guard, RandomTorch(session):
         yield
 

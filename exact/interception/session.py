@@ -152,6 +152,7 @@ class Session:
         self.standing: dict[str, Hashable] = {}
         self.filling = FILLINGS[0]
         self.blanks: dict[str, None] = {}
+        self.legacy = False  # whether the code names constructors of uninitialised tensors
         self.globals = {name: Source(self) for name in ("torch", "numpy", "random")}
         self.begin()
 

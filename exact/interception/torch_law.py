@@ -22,6 +22,7 @@ from exact.interception.patch_numpy import numpy_patches
 from exact.interception.patch_random import random_patches
 from exact.interception.session import ACTIVE, FILLINGS, Coins, Session
 from exact.interception.symbolic import FOLLOWED, Uniform
+from exact.interception.uninitialised import LEGACY, numpy_memory
 from exact.runtime.census import Census, stream, unlisted
 from exact.runtime.generators import bound_before, refuse_made_before
 from exact.runtime.patches import Patch, applied
@@ -91,7 +92,9 @@ class Interception:
         session.walk.most = None if self.limit is None else DRAWS
         snapshot = Snapshot(function, args, kwargs, self.beside)
         session.standing = _standing()
-        patches = _patches(session, function, args, kwargs)
+        names = snapshot.named()
+        session.legacy = bool(names & LEGACY)
+        patches = _patches(session, function, args, kwargs) + numpy_memory(session, names)
         # The same code once more in other types was watched before.
         again = self.within is not nullcontext
         census = Census(_generators(snapshot), everywhere=not again)
@@ -196,7 +199,8 @@ def _patches(session: Session, function: Any, args: Any, kwargs: Mapping[str, An
 
         patches += torch_patches(session)
     refuse_made_before(function, args, kwargs, originals | source_names)
-    replaced = {id(vars(each.owner).get(each.name)): each.value for each in sources}
+    looked_up = {id(vars(each.owner).get(each.name)): each.value for each in sources}
+    replaced = {number: looked_up[number] for number in source_names.keys() & looked_up.keys()}
     return patches + bound_before(originals, patches, replaced)
 
 

@@ -65,6 +65,11 @@ class Snapshot:
                 kept.restore(place)
         return list(dict.fromkeys(names))
 
+    def named(self) -> frozenset[str]:
+        """All names that the user's own functions among what was met use, those of attributes included."""
+        codes = [each.__code__ for _, each in self.found if isinstance(each, FunctionType)]
+        return frozenset[str]().union(*(_all_names(code) for code in codes if not _library_file(code.co_filename)))
+
     def _walk(self, roots: list[tuple[str, Any]]) -> None:
         seen: set[int] = set()
         waiting = deque(roots)
@@ -176,6 +181,12 @@ def _global_names(code: CodeType) -> frozenset[str]:
     kinds = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL")
     own = frozenset(each.argval for each in dis.get_instructions(code) if each.opname in kinds)
     return own.union(*(_global_names(constant) for constant in code.co_consts if isinstance(constant, CodeType)))
+
+
+@functools.cache
+def _all_names(code: CodeType) -> frozenset[str]:
+    inner = (_all_names(constant) for constant in code.co_consts if isinstance(constant, CodeType))
+    return frozenset(code.co_names).union(*inner)
 
 
 def _library_file(path: str | None) -> bool:

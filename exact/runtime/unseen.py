@@ -15,6 +15,7 @@ import gc
 import os
 import random
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -87,7 +88,7 @@ _HARMLESS = ("/dev/null", "/dev/full", "/dev/zero", "/proc/self/fd", "/dev/shm/"
 
 _ANYTHING = frozenset({*_TABLE, *_EVENTS.values(), "a device", "a generator"})
 _QUIET = {
-    "tempfile.py": _ANYTHING,  # its names: see `tempfile_names`
+    "tempfile.py": _ANYTHING,
     "multiprocessing/synchronize.py": _ANYTHING,
     "multiprocessing/resource_tracker.py": _ANYTHING,
     "multiprocessing/process.py": frozenset({"who is running"}),
@@ -320,7 +321,21 @@ def stand_ins() -> tuple[list[Patch], dict[int, str]]:
         if found is not None:
             patches.append(Patch(owner, name, _stand_in(function, *found)))
             originals[id(function)] = found[1]
+    wrapper = vars(tempfile)["_TemporaryFileWrapper"]
+    patches.append(Patch(wrapper, "name", property(_name_of_file, lambda self, name: self.__dict__.update(name=name))))
+    for name in ("mktemp", "mkdtemp", "mkstemp"):
+        patches.append(Patch(tempfile, name, _stand_in(getattr(tempfile, name), _RANDOM_NAME, f"tempfile.{name}")))
     return patches, originals
+
+
+_RANDOM_NAME = "a random name"  # which the standard library may use, and not hand out
+
+
+def _name_of_file(file: Any) -> Any:
+    watch, frame = getattr(_HERE, "watch", None), sys._getframe(1)
+    if watch is not None and not _in_standard_library(frame.f_code.co_filename):
+        watch.refuse(_RANDOM_NAME, "the name of a temporary file", frame)
+    return file.__dict__["name"]
 
 
 _NOT_REPLACED = ("builtins", "datetime", "_thread", "gc", "_queue", "_posixsubprocess", "_winapi")

@@ -67,6 +67,11 @@ def written(frame: FrameType, number: int) -> str:
     return f"{Path(path).name}:{number}" + (f" `{source}`" if source else "")
 
 
+def in_a_library(frame: FrameType) -> bool:
+    """Whether a frame is of this package, torch, NumPy or the standard library."""
+    return _internal(frame.f_code.co_filename)
+
+
 def _internal(path: str) -> bool:
     if path.startswith((*OURS, "<frozen")):
         return True

@@ -1,7 +1,7 @@
 """Each run starts from the state before the first; what code writes into is named; equal streams are equal coins."""
 
+import os
 import random
-import sys
 import tempfile
 import time
 from fractions import Fraction
@@ -212,4 +212,13 @@ def test_a_librarys_own_names_are_no_draws_of_the_code():
             return int(random.random() < 0.5)
 
     assert certify_function(draws, target=[0.5, 0.5]).lossless
-    assert "tempfile" in sys.modules
+
+
+def test_a_progress_bar_is_no_clock_of_the_code():
+    tqdm = pytest.importorskip("tqdm", reason="tqdm is not installed (extra `torch`)").tqdm
+
+    def draws():
+        with open(os.devnull, "w", encoding="utf-8") as nowhere:
+            return sum(int(random.random() < 0.5) for _ in tqdm(range(1), file=nowhere))
+
+    assert certify_function(draws, target=[0.5, 0.5]).lossless

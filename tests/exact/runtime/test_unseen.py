@@ -74,6 +74,9 @@ SOURCES: dict[str, Any] = {
     "builtins.id": lambda: id(SOURCES) % 2,
     "builtins.hash": lambda: hash("a") % 2,
     "os.getpid": lambda: os.getpid(),
+    "tempfile.mktemp": lambda: tempfile.mktemp(),
+    "tempfile.mkdtemp": lambda: tempfile.mkdtemp(),
+    "the name of a temporary file": lambda: len(tempfile.NamedTemporaryFile().name),  # noqa: SIM115
     "ctypes": lambda: ctypes.CDLL(None).rand(),
 }
 
