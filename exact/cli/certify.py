@@ -67,6 +67,13 @@ Seconds = Annotated[
     float | None,
     typer.Option("--seconds", help="With --torch: time at most; 0: no limit.", show_default=f"{SECONDS:g}"),
 ]
+FloatType = Annotated[
+    str | None,
+    typer.Option(
+        "--dtype", help="With --torch: the float type it rounds to where that is not seen: float32, float16, bfloat16."
+    ),
+]
+Eps = Annotated[float | None, typer.Option("--eps", help="With --torch: the same by the type's spacing at 1.")]
 Length = Annotated[
     int | None,
     typer.Option("--length", help="Tokens whose joint law is compared.", show_default="depth + 1"),
@@ -131,6 +138,8 @@ def command(
     coins: Coins = "ideal",
     limit: Limit = None,
     seconds: Seconds = None,
+    dtype: FloatType = None,
+    eps: Eps = None,
 ) -> int:
     """Certify methods as lossless on given rows, or refute them with a counterexample.
 
@@ -146,8 +155,9 @@ def command(
         if plot is not None:
             raise InvalidInput("plot", str(plot), "no --plot beside --torch: --report shows its law")
         bounds = Bounds(LIMIT if limit is None else limit, SECONDS if seconds is None else seconds)
-        return certify_torch(torch, target, coins, bounds, as_json, save, report)
-    for name, given in (("target", target), ("limit", limit), ("seconds", seconds)):
+        return certify_torch(torch, target, coins, bounds, as_json, save, report, dtype, eps)
+    about = (("target", target), ("limit", limit), ("seconds", seconds), ("dtype", dtype), ("eps", eps))
+    for name, given in about:
         if given is not None:
             raise InvalidInput(name, given, f"--torch beside it: --{name} is about a function")
     chosen = [*(names or []), *(method or [])]

@@ -22,6 +22,7 @@ from exact.cli import options
 from exact.enumeration.exits import Stop
 from exact.enumeration.walk import EnumerationError, TooManyDraws, TooManyOutcomes, share
 from exact.interception.function_certificate import FunctionCertificate, plain
+from exact.interception.narrow_inputs import declared_type
 from exact.interception.session import Coins, covered
 from exact.interception.torch_law import Interception
 from exact.interception.verdict import certify_function
@@ -89,7 +90,12 @@ def timed(seconds: float) -> Iterator[None]:
 
 
 def certify_file(
-    spec: str, target: str | None = None, coins: str = "ideal", bounds: Bounds | None = None
+    spec: str,
+    target: str | None = None,
+    coins: str = "ideal",
+    bounds: Bounds | None = None,
+    dtype: str | None = None,
+    eps: float | None = None,
 ) -> tuple[FunctionCertificate | None, dict[str, Any]]:
     """The verdict on `path.py:function`, a function of no argument, and the JSON document of the run.
 
@@ -101,6 +107,7 @@ def certify_file(
         raise InvalidInput("torch", spec, "path.py:function")
     if coins not in ("ideal", "grid"):
         raise InvalidInput("coins", coins, "'ideal' or 'grid'")
+    declared_type(dtype, eps)
     kind: Coins = "grid" if coins == "grid" else "ideal"
     function = load_name(path, name, "torch")
     if not callable(function):
@@ -122,7 +129,13 @@ def certify_file(
                 rows = [[plain(key), str(mass), float(mass)] for key, mass in law.items()]
                 return None, document | {"lossless": None, "verdict": "no target", "law": rows}
             certificate = certify_function(
-                function, target=right, length=names.get("length"), coins=kind, limit=bounds.limit
+                function,
+                target=right,
+                length=names.get("length"),
+                coins=kind,
+                limit=bounds.limit,
+                dtype=dtype,
+                eps=eps,
             )
     except (TooManyOutcomes, TooManyDraws) as error:
         raise EnumerationError(f"{error}; --limit N allows N outcomes, 0 any number and runs of any length") from None
@@ -152,10 +165,12 @@ def run(
     as_json: bool = False,
     save: Path | None = None,
     page: Path | None = None,
+    dtype: str | None = None,
+    eps: float | None = None,
 ) -> int:
     """Certify the function, print the verdict or the JSON document, write it or the page if asked; the exit code."""
     with options.err.status(f"every outcome of {spec}") if options.err.is_terminal else nullcontext():
-        certificate, document = certify_file(spec, target, coins, bounds)
+        certificate, document = certify_file(spec, target, coins, bounds, dtype, eps)
     if not as_json:
         options.out.print(report(certificate, document), highlight=False, markup=False)
     options.deliver(document, as_json, save)

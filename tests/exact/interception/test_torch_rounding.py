@@ -5,6 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from exact.cli import options
+from exact.cli.main import app
 from exact.enumeration.walk import TooManyOutcomes
 from exact.interception import certify_function
 from exact.interception.step_laws import StepLaws
@@ -157,3 +159,33 @@ def test_results_shorter_than_the_length_are_named():
     found = certify_function(lambda: (0,), target=lambda prefix: [1, 0], length=2)
     assert found.continued == 1
     assert "1 short results continued from the target, ends not compared" in found.scope
+
+
+HIDDEN = """
+import numpy as np
+target = [0.5, 0.3, 0.2]
+
+
+def rounds():
+    row = np.array(target, dtype="e").astype("d")
+    return int(np.random.choice(3, p=row / row.sum()))
+
+
+def biased():
+    return int(np.random.choice(3, p=[0.501, 0.299, 0.2]))
+"""
+
+
+def test_the_command_takes_a_declared_type(tmp_path, capsys):
+    path = tmp_path / "hidden.py"
+    path.write_text(HIDDEN, encoding="utf-8")
+    for name, arguments, code in (
+        ("biased", ["--dtype", "float16"], 1),
+        ("biased", ["--eps", "0.001"], 1),
+        ("rounds", ["--dtype", "int8"], 2),
+        ("rounds", ["--eps", "2"], 2),
+        ("rounds", ["--eps", "0.001", "--dtype", "float16"], 2),
+    ):
+        assert options.run(app, ["certify", "--torch", f"{path}:{name}", *arguments]) == code, (name, arguments)
+    assert options.run(app, ["certify", "rheo", "--dtype", "float16"]) == 2
+    assert "--torch beside it" in capsys.readouterr().err
