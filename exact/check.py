@@ -27,25 +27,25 @@ Tokens = tuple[int, ...]
 Node = tuple[int, int, int, int, Any, Tokens, Tokens]
 Tree = tuple[Node, ...]  # in rank order
 
-KINDS = {  # what stands in a document: kind? may be null, kind* is a list, kind% an object
-    "document": "schema:schema versions:text% inputs:inputs derived:derived sha256:text",
-    "inputs": "method:method shape:shape prefix:count* length:one cycles:one second:flag rows:rows "
-    + "arithmetic:arithmetic rounding_bound:exact? losing_target:row%?",
-    "method": "name:text claim:claim? m:count? construction:construction? proxy:proxy? "
-    + "verify:verify? identity:part%",
-    "part": "is:text sha256:text known:flag",
-    "shape": "width:one depth:one budget:one",
-    "rows": "target:row% draft:row% ids:count*?",
-    "derived": "classes:classes? emitted:exact% lossless:flag? verdict:verdict every_target:flag? "
-    + "total_variation:figure counterexample:wrong? every_target_counterexample:wrong? "
-    + "acceptance_length:figure acceptance_by_depth:figure*",
-    "classes": "count:one digest:text",
-    "wrong": "sequence:count* got:figure right:figure",
-    "figure": "exact:exact float:float",
-    "both": "score:exact* sampling:exact*",
-    "constant": "constant:exact",
-    "file": "command:text results:result*",
-}
+# What stands in a document: kind? may be null, kind* is a list, kind% an object
+TABLE = """document schema:schema versions:text% inputs:inputs derived:derived sha256:text
+inputs method:method shape:shape prefix:count* length:one cycles:one arithmetic:arithmetic \
+    rounding_bound:exact? second:flag losing_target:row%? rows:rows
+method name:text claim:claim? m:count? construction:construction? proxy:proxy? verify:verify? \
+    identity:part%
+part is:text sha256:text known:flag
+shape width:one depth:one budget:one
+rows target:row% draft:row% ids:count*?
+derived classes:classes? emitted:exact% lossless:flag? verdict:verdict every_target:flag? \
+    total_variation:figure counterexample:wrong? every_target_counterexample:wrong? \
+    acceptance_length:figure acceptance_by_depth:figure*
+classes count:one digest:text
+wrong sequence:count* got:figure right:figure
+figure exact:exact float:float
+both score:exact* sampling:exact*
+constant constant:exact
+file command:text results:result*"""
+KINDS = {line.split()[0]: line.split()[1:] for line in TABLE.splitlines()}
 CHOICES: dict[str, tuple[Any, ...]] = {"schema": (SCHEMA,), "flag": (True, False)}
 CHOICES |= {"claim": ("lossless", "lossy"), "construction": ("layered", "grown"), "proxy": PROXIES}
 CHOICES |= {"verify": ("algorithm_1", "vanilla", "rrsw"), "arithmetic": tuple(EPSILON)}
@@ -119,7 +119,7 @@ def fit(value: Any, kind: str, where: str) -> None:
         need(same, where, value, f"one of {CHOICES[kind]}")
     elif kind in KINDS:
         need(type(value) is dict, where, value, "an object")
-        kinds = dict(entry.split(":") for entry in KINDS[kind].split())
+        kinds = dict(entry.split(":") for entry in KINDS[kind])
         for key in sorted(value.keys() | kinds.keys()):
             need(key in value and key in kinds, where, key, "no such entry, or it is missing")
             fit(value[key], kinds[key], f"{where} {key}")
@@ -138,37 +138,25 @@ def fit(value: Any, kind: str, where: str) -> None:
 
 
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    need(len(found) == len(pairs), "key", "twice in one object", "each key once")
-    return found
-
-
-def read(path: str) -> Any:
-    with Path(path).open("rb") as file:
-        raw = file.read(MOST_BYTES + 1)
-    need(len(raw) <= MOST_BYTES, "file", len(raw), f"at most {MOST_BYTES} bytes")
-    entries = sum(raw.count(mark) for mark in (b"{", b"[", b",", b":"))
-    need(entries <= MOST_ENTRIES, "file", entries, f"at most {MOST_ENTRIES} entries")
-    short: Any = lambda digits: int(digits[:20])  # noqa: E731 (whole numbers have a few digits)
-    return json.loads(raw.decode("utf-8"), object_pairs_hook=once, parse_int=short)
+    need(len(dict(pairs)) == len(pairs), "key", "twice in one object", "each key once")
+    return dict(pairs)
 
 
 class Pool:  # the candidate pool at one context, in target ids
     def __init__(self, row: Any, m: int, width: int, rule: Any, ids: list[int]) -> None:
         both = (row["score"], row["sampling"]) if isinstance(row, dict) else (row, row)
         score, sampling = ([Fraction(x) for x in each] for each in both)
-        self.score = dict(zip(ids, norm(score), strict=True))
-        self.order = sorted(self.score, key=lambda v: -self.score[v])
-        self.leads, self.width = self.order[: min(m, width)], width
-        off_lead = [Fraction(v not in self.leads) * x for v, x in zip(ids, sampling, strict=True)]
-        self.tail = {v: x for v, x in zip(ids, norm(off_lead), strict=False) if x and m < width}
+        self.score = q = dict(zip(ids, norm(score), strict=True))
+        self.order = sorted(q, key=lambda v: -q[v])
+        self.leads, self.width, rest = self.order[: min(m, width)], width, self.order[m:]
+        drawn = zip(ids, sampling, strict=True)
+        off_lead = norm([Fraction(v not in self.leads) * x for v, x in drawn])
+        self.tail = {v: x for v, x in zip(ids, off_lead, strict=False) if x and m < width}
         likely = sorted(self.tail, key=lambda v: -self.tail[v])
         self.fillings = likely[:1] + likely[-1:]
-        rest, best = self.order[len(self.leads) :], self.score[self.order[0]]
-        z, following = total(self.score[v] for v in rest), self.score[rest[0]] if rest else best
-        paper = min(self.score[self.leads[-1]], z) if self.leads else best
-        values = (paper, z, following, None, min(self.score.values()) / 2)
-        known = dict(zip(PROXIES, values, strict=True))
+        z, best, following = total(q[v] for v in rest), q[self.order[0]], q[(rest or self.order)[0]]
+        paper = min(q[self.leads[-1]], z) if self.leads else best
+        known = dict(zip(PROXIES, (paper, z, following, None, min(q.values()) / 2), strict=True))
         self.value = Fraction(rule["constant"]) if isinstance(rule, dict) else known[rule]
         self.bounded = not self.tail or (self.value is not None and self.value >= following)
 
@@ -204,31 +192,26 @@ class Models:  # the recorded rows and the parts of the method
             raise Wrong(f"rows: {shown(where)} is not a law")
         return norm(values)
 
-    def p(self, context: Tokens) -> Any:
-        return self.recorded(self.target, context)
-
-    def recorded(self, rows: dict[str, Any], context: Tokens) -> Any:
-        key = ",".join(map(str, context))
+    def p(self, context: Tokens, rows: dict[str, Any] | None = None) -> Any:
+        key, rows = ",".join(map(str, context)), self.target if rows is None else rows
         need(key in rows, "rows", key, "a target and a draft row at every prefix that is read")
         return rows[key]
 
     def pool(self, context: Tokens) -> Pool:
         if context not in self.pools:
-            row, rule = self.recorded(self.draft, context), self.inputs["method"]["proxy"]
+            row, rule = self.p(context, self.draft), self.inputs["method"]["proxy"]
             self.pools[context] = Pool(row, self.m, self.width, rule, self.ids)
         return self.pools[context]
 
     def children(self, node: Node, pool: Pool, y: int | None) -> list[Any]:
         """The children of one node: what is the same of them in every tree that holds it."""
         score, context, path = node[4:]
-        key = context, path, y
-        if key not in self.made:
-            self.made[key] = []
+        if (context, path, y) not in self.made:
+            self.made[context, path, y] = made = []
             for slot, (kind, v, q) in enumerate(pool.slots(y)):
-                product = paid(score[1] * q)
-                here = (float(product), product)  # rounding never turns an order round
-                self.made[key].append((slot, kind, v, here, (*context, v), (*path, slot)))
-        return self.made[key]
+                here = paid(score[1] * q)  # its float first: rounding never turns an order round
+                made.append((slot, kind, v, (float(here), here), (*context, v), (*path, slot)))
+        return self.made[context, path, y]
 
 
 def layered(models: Models, drawn: dict[Tokens, int], pick: int, seen: dict[Tokens, Pool]) -> Tree:
@@ -356,20 +339,16 @@ def fits(models: Models, tree: Tree, mass: Any) -> bool:
 def coherent(inputs: dict[str, Any], recorded: dict[str, Any]) -> bool:
     """Whether the parts of a document agree with one another."""
     method, bound = inputs["method"], Fraction(inputs["rounding_bound"] or 0)
-    rule, identity, tree = method["proxy"], method["identity"], method["construction"] is not None
+    rule, identity, m = method["proxy"], method["identity"], method["m"]
     names = [name for name in ("proxy", "verify") if method[name] is not None]
     known = [name for name in ("proxy", "verify") if name in identity and identity[name]["known"]]
-    constant = Fraction(rule["constant"]) if isinstance(rule, dict) else Fraction(0)
+    constant = Fraction(rule["constant"]) if isinstance(rule, dict) else 0
     words = {None: "undecided", True: "lossless" + " up to rounding" * (bound > 0), False: "lossy"}
-    return (
-        tree == (method["m"] is not None)
-        and (tree or (not names and recorded["classes"] is None))
-        and (method["m"] or 0) <= inputs["shape"]["width"]
-        and names == known
-        and 0 <= constant <= 1
-        and (bound == 0 if inputs["arithmetic"] == "rational" else 0 < bound < 1)
-        and recorded["verdict"] == words[recorded["lossless"]]
-    )
+    tree = m is not None and m <= inputs["shape"]["width"] and method["construction"] is not None
+    none = m is method["construction"] is recorded["classes"] is None and not names
+    right = bound == 0 if inputs["arithmetic"] == "rational" else 0 < bound < 1
+    right = right and recorded["verdict"] == words[recorded["lossless"]]
+    return right and (tree or none) and names == known and 0 <= constant <= 1
 
 
 def derive(inputs: dict[str, Any], recorded: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -379,8 +358,8 @@ def derive(inputs: dict[str, Any], recorded: dict[str, Any]) -> tuple[dict[str, 
     models, answer, taken = Models(inputs, inputs["rows"]["target"]), dict(recorded), list[str]()
     losing = inputs["losing_target"] and Models(inputs, inputs["losing_target"])
     emitted = {tuple(map(int, s.split(","))): Fraction(x) for s, x in recorded["emitted"].items()}
-    fair = [0 < len(s) <= models.depth + 1 and max(s) < models.size for s in emitted]
-    if total(emitted.values()) != 1 or min(emitted.values()) < 0 or not all(fair):
+    fair = all(len(s) <= models.depth + 1 and max(s) < models.size for s in emitted)
+    if total(emitted.values()) != 1 or min(emitted.values()) < 0 or not fair:
         raise Wrong("emitted: is not a law of what a cycle can emit")
     if not models.exact:
         taken.append(f"what the {inputs['arithmetic']} run emits, its classes, its bound")
@@ -391,8 +370,8 @@ def derive(inputs: dict[str, Any], recorded: dict[str, Any]) -> tuple[dict[str, 
         digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
         if models.exact:
             answer["classes"] = {"count": len(found), "digest": digest}
-    bounded = all(pool.bounded for pool in models.pools.values())
-    if inputs["method"]["construction"] == "grown" and not bounded:
+    grown = inputs["method"]["construction"] == "grown"
+    if grown and not all(pool.bounded for pool in models.pools.values()):
         raise Wrong("construction: no tree grows by a proxy below Lemma 4's bound")
     if found is None or models.verify is None:
         taken.append("what a rule not known here emits" + ", its trees" * (found is None))
@@ -445,14 +424,13 @@ def held(result: dict[str, Any]) -> tuple[list[str], list[str]]:
     scope += f"up to {inputs['arithmetic']} rounding" if inputs["rounding_bound"] else "exact"
     beside = {**derived, "claim": method["claim"], "certificate": document, "scope": scope}
     beside["classes"] = derived["classes"] and derived["classes"]["count"]
-    for name, value, right in [
-        *((name, value, derived[name]) for name, value in recorded.items()),
-        *((name, value, beside.get(name)) for name, value in result.items()),
-    ]:
-        if name in LABELS:
-            fit(value, LABELS[name], name)
-        elif canonical(value) != canonical(right):
-            raise Wrong(f"{name}: recorded {shown(value)}, recomputed {shown(right)}")
+    for figures, right in ((recorded, derived), (result, beside)):
+        for name, value in figures.items():
+            if name in LABELS:
+                fit(value, LABELS[name], name)
+            elif canonical(value) != canonical(right.get(name)):
+                said = f"recorded {shown(value)}, recomputed {shown(right.get(name))}"
+                raise Wrong(f"{name}: {said}")
     name, known, once = method["name"], method["verify"] and method["proxy"], inputs["cycles"] == 1
     if result.get("method", name) not in (name, f"{name} m={method['m']}"):
         raise Wrong("method: the name beside the certificate is another than in it")
@@ -482,16 +460,20 @@ def main(path: str) -> int:
     code, before = 0, sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(0)  # exact numbers have thousands of digits; their length is bounded
     try:
-        document = read(path)
-        results = [{"certificate": document}]
-        if isinstance(document, dict) and "results" in document:
-            fit(document, "file", "")
-            results = document["results"]
-        for result in results:
+        with Path(path).open("rb") as file:
+            raw = file.read(MOST_BYTES + 1)
+        entries = sum(raw.count(mark) for mark in (b"{", b"[", b",", b":"))
+        good = len(raw) <= MOST_BYTES and entries <= MOST_ENTRIES
+        need(good, "file", entries, f"at most {MOST_BYTES} bytes and {MOST_ENTRIES} entries")
+        whole: Any = lambda digits: int(digits[:20])  # noqa: E731 (no kind has so many digits)
+        document = json.loads(raw.decode("utf-8"), object_pairs_hook=once, parse_int=whole)
+        several = isinstance(document, dict) and "results" in document
+        fit(document, "file", "") if several else None
+        for result in document["results"] if several else [{"certificate": document}]:
             sure, taken = held(result)
             code = 3 if len(taken) > 1 else code
             print(f"holds: {'; '.join(sure)}\n  as recorded, not checked: {'; '.join(taken)}")
-        need(results, "results", "none", "a certificate at least")
+        need(not several or document["results"], "results", "none", "a certificate at least")
     except Wrong as error:
         code = 1
         print(f"REJECTED: {shown(path, 500)}: {shown(str(error), 500)}")
