@@ -99,7 +99,8 @@ def certify_file(
 ) -> tuple[FunctionCertificate | None, dict[str, Any]]:
     """The verdict on `path.py:function`, a function of no argument, and the JSON document of the run.
 
-    The right law is the name `target` in the same file (the option gives another name); `length`, where the file has
+    The right law is the name `target` in the same file (the option gives another name); `one_cycle = True` there says
+    that the function is one cycle of a decoder, whose short results go on; `length`, where the file has
     it, is the number of tokens compared. Without a target the verdict is None and the document holds the law alone.
     """
     path, _, name = spec.rpartition(":")
@@ -136,6 +137,7 @@ def certify_file(
                 limit=bounds.limit,
                 dtype=dtype,
                 eps=eps,
+                one_cycle=names.get("one_cycle"),
             )
     except (TooManyOutcomes, TooManyDraws) as error:
         raise EnumerationError(f"{error}; --limit N allows N outcomes, 0 any number and runs of any length") from None

@@ -56,6 +56,7 @@ def tree_verifier(
             raise InvalidInput("verify", (path, accepted), f"one of {len(tree)} paths and at most its length")
         return (*tree[path][:accepted], _next(following))
 
+    cycle.one_cycle = True  # type: ignore[attr-defined]
     return cycle
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from exact.enumeration.cycle_law import joint_law
+from exact.enumeration.cycle_law import early_end, joint_law
 from exact.enumeration.rationals import exact_law, exact_row, fraction
 from exact.interception.function_certificate import Law
 from exact.interception.symbolic_maps import FLOAT_TYPES
@@ -51,6 +51,15 @@ def check_result(result: Hashable, target: Target, length: int | None) -> None:
 def is_short(result: Hashable, length: int | None) -> bool:
     """Whether a result has fewer tokens than the length, so that it is continued from the target."""
     return length is not None and len(_sequence(result)) < length
+
+
+def early_result(
+    short: Collection[Hashable], target: Target, length: int | None, how: Interception
+) -> tuple[int, ...] | None:
+    """The shortest of some short results that ends where the target goes on; None without one."""
+    if length is None or not callable(target):
+        return None
+    return early_end(dict.fromkeys(map(_sequence, short), 1), _Model(target, how), length)
 
 
 def compared(

@@ -24,6 +24,7 @@ from exact.interception.targets import (
     check_result,
     check_target,
     compared,
+    early_result,
     is_short,
     renamed,
 )
@@ -43,6 +44,7 @@ def certify_function(
     limit: int | None = None,
     dtype: Any = None,
     eps: float | None = None,
+    one_cycle: bool | None = None,
     **kwargs: Any,
 ) -> FunctionCertificate:
     """Certify `function(*args, **kwargs)`, or refute it, against its right distribution.
@@ -50,7 +52,9 @@ def certify_function(
     `target` is the right law itself (a mapping from results), a row [V] for a function of one token, or a function
     called with the same arguments whose law is the right one (say, plain sampling). With `length` L it is a model,
     `target(prefix) -> row`: results are then rows of tokens (a batch of one, or a column), cut at L or continued
-    from the target. Rows of floats count over their exact sums.
+    from the target. Rows of floats count over their exact sums. `one_cycle` says that the function is one cycle of a
+    decoder, which goes on after a short result (None: what its attribute `one_cycle` says, else no). Of any other
+    function a result that ends where the target goes on is an end that the target does not make: undecided.
 
     Lossless up to rounding: in float64 the same code has a total variation within the rounding of float64, its own is
     within that of its type (`exact.enumeration.rounding`), and it never emits what the target cannot. Its type is the
@@ -63,13 +67,17 @@ def certify_function(
     """
     check_target(target, length)
     declared = declared_type(dtype, eps)
+    one_cycle = getattr(function, "one_cycle", False) is True if one_cycle is None else one_cycle
     count = continued = 0
+    short: set[Hashable] = set()
 
     def one_by_one(result: Hashable) -> Hashable:
         nonlocal count, continued
         check_result(result, target, length)
         count += 1
-        continued += is_short(result, length)
+        if is_short(result, length):
+            continued += 1
+            short.add(result)
         return result
 
     seen = Seen()
@@ -91,6 +99,9 @@ def certify_function(
         wrong: Wrong | None,
         own: tuple[Fraction, str] | None = None,
     ) -> FunctionCertificate:
+        end = None if one_cycle or not lossless else early_result(short, target, length, native)
+        if end is not None:
+            lossless, verdict = None, f"undecided: {_ENDS.format(end)}"
         sequence, got, due = wrong or (None, None, None)
         most, kind = own or (None, None)
         return FunctionCertificate(
@@ -161,6 +172,9 @@ _IMPOSSIBLE = "lossy: it emits what the target never does"
 _ROUNDED = "what differs is within the rounding of the rows given; give them in float64, or the target as a function"
 _MORE = "right in float64, but in {} off by more than a few roundings; run it in a finer type (or declare its dtype=)"
 _STEP = "right in float64, but in {} one of its draws is off by TV {:.3g}, more than rounding: look for a residual of 0"
+_ENDS = (
+    "a text ends after {}, where the target goes on; ends are not compared (one_cycle=True for one cycle of a decoder)"
+)
 _COARSE = "right in float64, but in {} off by more than all its roundings"
 
 

@@ -38,7 +38,7 @@ LEAST = 500
 """Calls of a proxy, at least."""
 
 NO_MASS, ALL_MASS = Fraction(0), Fraction(1)
-LOOKED = "a rule that does not look at the cycle number in `at`: it loses in none of the {} certified, but may later"
+LOOKED = "a rule that does not look at the cycle number in `at`: it does not lose in the first {}, but may later"
 
 
 class RefusedCall(InvalidInput):
@@ -236,8 +236,7 @@ class RuleWatch:
     def check_cycles(self, cycles: int) -> None:
         """Raise `InvalidInput` where a rule that lost in none of so many cycles looked at their number."""
         if self.looked:
-            known = "1 cycle" if cycles == 1 else f"{cycles} cycles"
-            raise InvalidInput(self.name, "a look at the number of the cycle", LOOKED.format(known))
+            raise InvalidInput(self.name, "a look at the number of the cycle", LOOKED.format(cycles))
 
     def _look(self) -> None:
         self.looked = True

@@ -83,12 +83,49 @@ def test_targets_of_every_kind():
         assert found.verdict == "lossless"
         assert found.total_variation == 0
     model = certify_function(
-        lambda: [random.randrange(2) for _ in range(random.randint(1, 3))], target=lambda prefix: [0.5, 0.5], length=2
+        lambda: [random.randrange(2) for _ in range(random.randint(1, 3))],
+        target=lambda prefix: [0.5, 0.5],
+        length=2,
+        one_cycle=True,
     )
     assert model.verdict == "lossless"
     assert model.law == {(i, j): Fraction(1, 4) for i in (0, 1) for j in (0, 1)}
     with_model = exact.target_law(lambda prefix: [Fraction(1, 2)] * 2, 2)
     assert certify_function(lambda: (random.randrange(2), random.randrange(2)), target=with_model).lossless is True
+
+
+def _ends(stops_at_rejected):
+    """A chain over (0, 1, end, padding) that ends at an emitted end token, or also at a drafted one (the fault)."""
+    p, q = (
+        [Fraction(1, 2), Fraction(3, 10), Fraction(1, 5), Fraction(0)],
+        [Fraction(2, 5), Fraction(1, 5), Fraction(2, 5), Fraction(0)],
+    )
+
+    def text():
+        emitted: list[int] = []
+        while len(emitted) < 3 and 2 not in emitted:
+            x = random.choices(range(4), weights=q)[0]
+            if random.random() < min(Fraction(1), p[x] / q[x]):
+                emitted.append(x)
+                continue
+            emitted.append(
+                random.choices(range(4), weights=[max(Fraction(0), a - b) for a, b in zip(p, q, strict=True)])[0]
+            )
+            if stops_at_rejected and x == 2:
+                break
+        return tuple(emitted)
+
+    return text, lambda prefix: [0, 0, 0, 1] if 2 in prefix else p
+
+
+def test_a_text_that_ends_where_the_target_goes_on_is_undecided():
+    right, target = _ends(False)
+    assert certify_function(right, target=target, length=3).lossless is True
+    stops, target = _ends(True)
+    found = certify_function(stops, target=target, length=3)
+    assert found.lossless is None
+    assert "undecided: a text ends after (0,), where the target goes on" in found.verdict
+    assert certify_function(stops, target=target, length=3, one_cycle=True).lossless is True  # what was said before
 
 
 def test_the_shortest_wrong_sequence():
