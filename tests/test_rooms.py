@@ -22,7 +22,7 @@ ROOMS = {
     "exact.enumeration": (1250, "rheo_core"),
     "exact.runtime": (2800, "rheo_core .enumeration"),
     "exact.methods": (1800, "rheo_core .enumeration .runtime"),
-    "exact.interception": (3900, "rheo_core .enumeration .runtime"),
+    "exact.interception": (3950, "rheo_core .enumeration .runtime"),
     "exact.proofs": (2780, "rheo_core .enumeration .runtime"),
     "exact.verdict": (2500, "rheo_core .enumeration .runtime .methods .interception"),
     "exact.acceptance": (400, "rheo_core .enumeration .runtime .methods .verdict"),
