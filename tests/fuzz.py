@@ -72,7 +72,7 @@ NASTY = (
     "rheo", "rheo-raw", "chain", "99999999999999999999",
 )  # fmt: skip
 """Words that stand where another was."""
-VALUES = (
+VALUES: tuple[object, ...] = (
     None, True, -1, 0, 10**30, 0.5, float("nan"), float("inf"), "", "1/0", "1/3", "1e999999999", "nan", [], {}, [[]],
     {"": {}}, "\ud800", "\x1b[2J", "x" * 1000, ["1/2", "1/2"],
 )  # fmt: skip

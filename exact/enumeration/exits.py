@@ -38,11 +38,14 @@ def is_own(path: str) -> bool:
     return not path.startswith(("<", *PACKAGES, *LIBRARIES)) and "site-packages" not in path
 
 
-def place_of(error: BaseException) -> str:
-    """`file.py:line`, where an exception was raised in the user's own code, else where it was raised at all."""
-    passed = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
-    own = [each for each in passed if is_own(each[0])] or passed
-    return f"{Path(own[-1][0]).name}:{own[-1][1]}" if own else "an unknown line"
+def where(error: BaseException) -> tuple[str, str]:
+    """(function, `file.py:line`) where an exception was raised in the user's own code, else where at all."""
+    passed = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
+    found = [each for each in passed if is_own(each[0].co_filename)] or passed
+    if not found:
+        return "the code under test", "an unknown line"
+    code, line = found[-1]
+    return code.co_name, f"{Path(code.co_filename).name}:{line}"
 
 
 def told(error: BaseException) -> str:
@@ -50,20 +53,21 @@ def told(error: BaseException) -> str:
     name, text = type(error).__name__, " ".join(str(error).split())
     said = f"{name}: {text}" if text else name
     if not isinstance(error, SyntaxError):  # which says its place itself
-        said += f" at {place_of(error)}"
+        said += f" at {where(error)[1]}"
     return "; ".join([said, *getattr(error, "__notes__", [])])
 
 
-def checked(name: str, error: BaseException) -> BaseException:
+def checked(name: str | None, error: BaseException) -> BaseException:
     """The exception itself, or `Ended` where it would end more than the code under test.
 
+    `name` is what ended; None: the function that the exception was raised in.
     A Ctrl-C arrives between two instructions; a `KeyboardInterrupt` of the code's own comes from a `raise`.
     """
     if isinstance(error, Stop) or (isinstance(error, Exception) and not isinstance(error, _SILENT)):
         return error
     if isinstance(error, KeyboardInterrupt) and not _by_raise(error):
         return error
-    ended = Ended(name, told(error), "code that returns a result, or raises an Exception")
+    ended = Ended(name or where(error)[0], told(error), "code that returns a result, or raises an Exception")
     ended.__cause__ = error
     return ended
 
@@ -76,7 +80,7 @@ def _by_raise(error: BaseException) -> bool:
 
 
 @contextmanager
-def contained(name: str) -> Iterator[None]:
+def contained(name: str | None) -> Iterator[None]:
     """Turn what would end the program inside the block into `Ended`; any other exception passes as it is."""
     try:
         yield

@@ -136,7 +136,7 @@ class Walk:
                 result = run()
             except BaseException as error:
                 error.add_note(f"in the branch {self.describe()}, of weight {shown(self.weight)}")
-                if (found := checked("a run", error)) is not error:
+                if (found := checked(None, error)) is not error:
                     raise found from error
                 raise
             if self._depth < len(self.path):
@@ -163,7 +163,7 @@ class Walk:
         self.asking_again, self.most = True, len(steps)
         self._weights, self._depth = [ONE] * (len(steps) + 1), 0
         try:
-            with contained("a run"):
+            with contained(None):
                 result = run()
         except TooManyDraws:
             raise NotReproducible(f"a run of {len(steps)} calls made more when asked again: {_STATE}") from None

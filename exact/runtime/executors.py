@@ -227,7 +227,7 @@ def _run(function: Callable[[Job], Result], jobs: list[tuple[int, Job]]) -> _Don
         for number, job in jobs:
             results.append((number, function(job)))
     except BaseException as raised:
-        found = checked("a job", raised)
+        found = checked(None, raised)
         if not isinstance(found, Exception):
             raise
         error = portable(found) if isinstance(function, Shared) else found

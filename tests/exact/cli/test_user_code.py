@@ -183,7 +183,7 @@ def test_in_python_an_end_inside_a_rule_is_refused_with_its_line(end):
         raise end
 
     rule = TreeMethod("ends", None, lead=1, verify=verify)
-    with pytest.raises(Ended, match=rf"{type(end).__name__}.* at test_user_code.py:\d+"):
+    with pytest.raises(Ended, match=rf"verify: got {type(end).__name__}.* at test_user_code.py:\d+"):
         certify(rule, lambda prefix: [0.5, 0.5], lambda prefix: [0.5, 0.5], TreeShape(2, 1, 1))
 
 
