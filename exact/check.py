@@ -51,7 +51,7 @@ CHOICES |= {"claim": ("lossless", "lossy"), "construction": ("layered", "grown")
 CHOICES |= {"verify": ("algorithm_1", "vanilla", "rrsw"), "arithmetic": tuple(EPSILON)}
 CHOICES |= {"verdict": ("lossless", "lossless up to rounding", "lossy", "undecided")}
 OBJECTS = {"row": "both", "proxy": "constant"}
-LABELS = {"method": "text", "rows": "text", "every_target_reason": "text", "lemmas": "flag%"}
+LABELS = dict.fromkeys(("method", "rows", "every_target_reason", "note"), "text") | {"lemmas": "flag%"}
 
 
 class Wrong(Exception):
@@ -420,7 +420,7 @@ def held(result: dict[str, Any]) -> tuple[list[str], list[str]]:
     cycles = "one cycle" if inputs["cycles"] == 1 else f"{inputs['cycles']} cycles"
     scope = f"scope: {'every target at this q' if derived['every_target'] else 'these rows'}; "
     scope += f"first {inputs['length']} tokens after prefix {tuple(inputs['prefix'])}, {cycles} "
-    scope += "continued from the target; ideal coins; "
+    scope += "continued from the target, ends not compared; ideal coins; "
     scope += f"up to {inputs['arithmetic']} rounding" if inputs["rounding_bound"] else "exact"
     beside = {**derived, "claim": method["claim"], "certificate": document, "scope": scope}
     beside["classes"] = derived["classes"] and derived["classes"]["count"]

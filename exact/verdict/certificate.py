@@ -77,9 +77,13 @@ class Certificate:
     @property
     def scope(self) -> str:
         """One line on what the verdict covers."""
+        return f"{self.checked_scope}; {self.note}" if self.note else self.checked_scope
+
+    @property
+    def checked_scope(self) -> str:
+        """The scope without the note, which a checker cannot recompute."""
         targets = "every target at this q" if self.every_target else "these rows"
         exactness = "exact" if self.rounding_bound is None else f"up to {self.arithmetic} rounding"
-        exactness = f"{exactness}; {self.note}" if self.note else exactness
         cycles = "one cycle" if self.cycles == 1 else f"{self.cycles} cycles"
         return (
             f"scope: {targets}; first {self.length} tokens after prefix {self.prefix}, {cycles} continued from the "
@@ -100,7 +104,8 @@ class Certificate:
             "acceptance_by_depth": [number(mass) for mass in self.acceptance_by_depth],
             "counterexample": wrong(self.counterexample),
             "lemmas": self.lemmas,
-            "scope": self.scope,
+            "scope": self.checked_scope,
+            "note": self.note,
         }
 
     @long_numbers()

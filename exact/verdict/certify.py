@@ -180,7 +180,8 @@ class Study:
             except Exception as error:
                 if isinstance(error, InvalidInput) and not error.by_rule:
                     raise
-                return None, f"rationals alone: in {dtype} it breaks ({type(error).__name__}: {error})"
+                said = " ".join(str(error).split())[:200]
+                return None, f"rationals alone: in {dtype} it breaks ({type(error).__name__}: {said})"
             if compared.total_variation > bound:
                 return Study(pair.p, pair.q, self.given.ids), f"lossless on the same rows as rationals, not in {dtype}"
             if watch is not None and watch.broken > bound:
