@@ -51,7 +51,8 @@ CHOICES |= {"claim": ("lossless", "lossy"), "construction": ("layered", "grown")
 CHOICES |= {"verify": ("algorithm_1", "vanilla", "rrsw"), "arithmetic": tuple(EPSILON)}
 CHOICES |= {"verdict": ("lossless", "lossless up to rounding", "lossy", "undecided")}
 OBJECTS = {"row": "both", "proxy": "constant"}
-LABELS = dict.fromkeys(("method", "rows", "every_target_reason", "note"), "text") | {"lemmas": "flag%"}
+LABELS = dict.fromkeys(["method", "rows", "every_target_reason", "note"], "text")
+LABELS["lemmas"] = "flag%"
 
 
 class Wrong(Exception):
