@@ -303,8 +303,8 @@ def emitted_law(models: Models, found: list[tuple[Tree, Any]]) -> dict[Tokens, A
     return law
 
 
-def compare(models: Models, emitted: dict[Tokens, Any]) -> tuple[Any, Any]:
-    """Total variation from the target over L tokens, and the first of the shortest wrong texts."""
+def compare(models: Models, emitted: dict[Tokens, Any], above: Any = 0) -> tuple[Any, Any]:
+    """Total variation from the target over L tokens, and the first text that is off by more."""
     distance, wrong, depth, length = Fraction(0), None, 0, models.inputs["length"]
     level: dict[Tokens, Any] = {(): (Fraction(0), Fraction(1), emitted)}
     while level and depth < length:
@@ -317,7 +317,7 @@ def compare(models: Models, emitted: dict[Tokens, Any]) -> tuple[Any, Any]:
                 sequence, here = (*tokens, token), groups.get(token, {})
                 ended = paid(carried * p + here.pop(sequence, 0))
                 got, right = paid(ended + total(here.values())), paid(due * p)
-                if got != right and wrong is None:
+                if abs(got - right) > above and wrong is None:
                     wrong = {"sequence": list(sequence), "got": number(got), "right": number(right)}
                 if here and depth < length:
                     level[sequence] = (ended, right, here)
@@ -386,6 +386,9 @@ def derive(inputs: dict[str, Any], recorded: dict[str, Any]) -> tuple[dict[str, 
     emitted = exact if models.exact else emitted
     (distance, wrong), (exactly, first) = compare(models, emitted), compare(models, exact)
     lossless = exactly == 0 and (models.exact or distance <= Fraction(inputs["rounding_bound"]))
+    if not models.exact and not lossless:  # shown by a text that is off by more than rounding
+        above = Fraction(inputs["rounding_bound"]) / models.size
+        wrong = compare(models, emitted, above)[1] or wrong
     depths = [total(x for s, x in emitted.items() if len(s) > d) for d in range(models.depth + 1)]
     answer["emitted"] = {",".join(map(str, s)): str(x) for s, x in emitted.items()}
     answer["acceptance_length"] = number(total(depths))

@@ -358,6 +358,17 @@ def test_an_honest_proxy_of_a_users_own_holds_on_these_rows_and_no_more():
     assert "holds on these rows" in found.every_target_reason
 
 
+def raw_on_floats(score, order, m, sampled):
+    """The paper's proxy on rationals, the score of Y itself on floats."""
+    return proxies.RHEO(score, order, m, sampled) if score.dtype == object else score[sampled]
+
+
+def test_a_proxy_that_is_wrong_on_floats_alone_is_lossy_and_its_document_is_checked():
+    found = certify(own(raw_on_floats), ROWS, varied(rational(5, 3, 2), rational(1, 2, 2)), TreeShape(3, 1, 2))
+    assert (found.lossless, found.every_target) == (False, False)
+    assert any("run emits" in each for each in check.check(json.loads(found.to_json())))
+
+
 def test_unwatched_a_proxy_that_changes_late_would_pass(monkeypatch):
     """Planted fault: the proxy's calls are not made again, and what it keeps is not compared."""
     monkeypatch.setattr(State, "changed", lambda self: None)
