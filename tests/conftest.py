@@ -1,8 +1,9 @@
 """Which tests a plain `pytest` runs, and why one is left out.
 
-Tests marked `benchmark`, `slow` or `model` run only when asked for: when the -m expression names the marker, or when
-the test itself is named on the command line. This is done here and not by a default -m, which any -m on the command
-line would replace: `pytest -m exact` must not run the slow ones.
+Tests marked `benchmark`, `slow`, `model` or `certificate` run only when asked for: when the -m expression names the
+marker, or when the test itself is named on the command line (one of `certificate` by its parameters as well: a test's
+name alone means its plain part). This is done here and not by a default -m, which any -m on the command line would
+replace: `pytest -m exact` must not run the slow ones.
 """
 
 import re
@@ -11,7 +12,7 @@ import shutil
 import pytest
 from hypothesis import settings
 
-OPT_IN = ("benchmark", "slow", "model")
+OPT_IN = ("benchmark", "slow", "model", "certificate")
 
 # Fixed examples, so that a failure is everyone's failure; no deadline, since exact arithmetic has no even pace.
 # `pytest --hypothesis-profile=explore` looks for new ones.
@@ -27,8 +28,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     closed = {marker for marker in OPT_IN if marker not in asked}
 
     def left_out(item: pytest.Item) -> bool:
-        is_named = any(_names(argument, item.nodeid) for argument in named)
-        return not is_named and any(item.get_closest_marker(marker) for marker in closed)
+        markers = {marker for marker in closed if item.get_closest_marker(marker)}
+        naming = named if "certificate" not in markers else [each for each in named if "[" in each]
+        return bool(markers) and not any(_names(argument, item.nodeid) for argument in naming)
 
     deselected = [item for item in items if left_out(item)]
     if deselected:

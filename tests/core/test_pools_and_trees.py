@@ -32,7 +32,7 @@ def pool_oracle(q, width, m):
 
 
 @given(st.integers(1, 5).flatmap(rows), st.integers(1, 6), st.integers(0, 6))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_pools_against_the_definition(q, width, m):
     m = min(m, width)
     pool = Pool(DraftRow.law(q), width, m, proxies.RHEO)
@@ -55,6 +55,7 @@ def test_score_and_true_probability_are_kept_apart():
 
 @pytest.mark.parametrize("proxy", [each for each in vars(proxies).values() if isinstance(each, proxies.ProxyRule)])
 @given(st.integers(2, 5).flatmap(rows), st.integers(0, 4))
+@settings(max_examples=40)
 def test_uses_token_says_whether_y_matters(proxy, q, m):
     row = DraftRow.law(q)
     m = min(m, len(q) - 1)
@@ -138,7 +139,7 @@ class Recorded:
 
 
 @given(drawn_models(most=5), shapes(depth=4), st.integers(0, 4))
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_the_layered_tree_against_the_definition(pair, shape, m):
     m = min(m, shape.width)
     drafter = rule("rheo", lead=m).drafter(pair.pair(), shape)
@@ -162,7 +163,7 @@ def test_the_layered_tree_against_the_definition(pair, shape, m):
 
 
 @given(drawn_models(most=4), shapes(depth=3), st.integers(0, 4))
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_pruned_trees_hold_every_parent_before_its_children(pair, shape, m):
     """Lemma 5, ancestor monotonicity; and at most R nodes."""
     tree = layered(rule("rheo", lead=min(m, shape.width)).drafter(pair.pair(), shape), (), shape, Recorded())

@@ -109,7 +109,7 @@ def nodes(draw):
 
 
 @given(nodes())
-@settings(max_examples=300)
+@settings(max_examples=120)
 def test_rules_against_their_closed_forms(node):
     p, tail, candidates, sampled = node
     assert verdicts(algorithm_1, p, tail, candidates, sampled) == algorithm_1_oracle(p, tail, candidates, sampled)

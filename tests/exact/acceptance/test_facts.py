@@ -14,6 +14,7 @@ from rheo_core.proxies import Constant
 from rheo_core.verification import algorithm_1, rrsw
 from tests.exact.laws import first_token, replayed_law
 from tests.pairs import HAND_MADE, alike, both, drawn_models, rational, rule, shapes
+from tests.products import pairwise
 
 pytestmark = pytest.mark.exact
 
@@ -45,7 +46,7 @@ def zero_proxy(lead):
 
 
 @given(drawn_models(most=3), shapes(width=3, depth=2))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_proxy_0_is_lossless_where_all_q_are_positive(pair, shape):
     """Rows are mixed with the uniform one, so that no entry is 0."""
 
@@ -74,9 +75,7 @@ def test_proxy_z_is_lossless_under_algorithm_1_and_lossy_under_rrsw():
     assert first_token("rheo-rrsw", target, draft, K2_D2_R2) == [0, F(1, 2), F(1, 2)]
 
 
-@pytest.mark.parametrize("proxy", [proxies.NEXT_TOKEN, proxies.RHEO, proxies.TAIL_MASS, Constant(1)], ids=str)
-@pytest.mark.parametrize("pair", HAND_MADE, ids=repr)
-@pytest.mark.parametrize("lead", [0, 1, 2])
+@pairwise("lead, pair, proxy", [0, 1, 2], HAND_MADE, [proxies.NEXT_TOKEN, proxies.RHEO, proxies.TAIL_MASS, Constant(1)])
 def test_any_proxy_from_the_next_token_to_1_is_lossless_under_algorithm_1(pair, lead, proxy):
     mine = TreeMethod("mine", None, lead, proxy=proxy)
     assert certify(mine, pair.target, pair.draft, TreeShape(2, 2, 3), second=False).lossless
@@ -196,9 +195,7 @@ def test_a_lead_of_1_leaves_a_tail_in_floats():
     assert sum(found.values()) == 1
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("name", ["rheo", "rheo-z", "rheo-next", "top-k"])
-@pytest.mark.parametrize("lead", [0, 1])
+@pairwise("dtype, name, lead", [np.float16, np.float32, np.float64], ["rheo", "rheo-z", "rheo-next", "top-k"], [0, 1])
 def test_a_float_law_that_holds_more_than_1_is_drafted_like_any_other(dtype, name, lead):
     """Its sum is within V eps of 1; taken as a score it would let a child outrank its parent."""
     above = np.nextafter(dtype(1), dtype(2))

@@ -51,14 +51,14 @@ def run(*arguments):
 
 
 def pytest_on(path: Path) -> subprocess.CompletedProcess[str]:
-    root = Path(__file__).parents[3]
+    root, folder = Path(__file__).parents[3], path if path.is_dir() else path.parent
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(path.parent), str(path)],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder), str(path)],
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
-        cwd=path.parent,
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": str(root)},
     )
 
@@ -81,31 +81,24 @@ def test_a_users_rule_is_refuted_and_its_test_passes_once_it_is_repaired(tmp_pat
     assert "no counterexample found" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("rule", ["rheo-raw", first_token_unverified, methods["rheo-adhoc"]], ids=str)
-def test_the_written_test_fails_for_a_name_and_for_an_importable_method(rule, tmp_path):
-    found = hunt(rule, seconds=1)
-    assert found is not None
-    written = tmp_path / "test_written.py"
-    written.write_text(found.to_pytest())
-    failed = pytest_on(written)
-    assert failed.returncode == 1, failed.stdout + failed.stderr
-    assert f"got {found.got}, right {found.right}" in failed.stdout
-
-
-def test_a_rule_that_no_module_holds_comes_from_a_fixture(tmp_path):
+def test_the_written_test_fails_for_a_name_an_importable_method_and_a_fixture(tmp_path):
+    """A rule that no module holds comes from a fixture."""
     hidden = method(lambda target, draft, prefix, shape, chooser: [chooser.index(draft(prefix))])
-    found = hunt(hidden, seconds=1)
-    assert found is not None
-    written = tmp_path / "test_hidden.py"
-    written.write_text(found.to_pytest())
     (tmp_path / "conftest.py").write_text(
         "import pytest\nfrom rheo_core import method\n\n\n@pytest.fixture\ndef rule():\n"
         "    return method(lambda target, draft, prefix, shape, chooser: [chooser.index(draft(prefix))])\n"
     )
-    failed = pytest_on(written)
-    assert failed.returncode == 1
-    assert f"got {found.got}, right {found.right}" in failed.stdout
-    assert 'methods["rheo-raw"]' in found.to_pytest("rheo-raw")
+    counterexamples = [hunt(rule, seconds=0.5) for rule in ("rheo-raw", first_token_unverified, hidden)]
+    for number, found in enumerate(counterexamples):
+        assert found is not None
+        (tmp_path / f"test_{number}.py").write_text(found.to_pytest())
+    failed = pytest_on(tmp_path)
+    assert failed.returncode == 1, failed.stdout + failed.stderr
+    assert "3 failed" in failed.stdout
+    for found in counterexamples:
+        assert found is not None
+        assert f"got {found.got}, right {found.right}" in failed.stdout
+    assert 'methods["rheo-raw"]' in counterexamples[-1].to_pytest("rheo-raw")  # type: ignore[union-attr]
 
 
 def test_a_certificates_own_counterexample_knows_a_catalogue_name():
@@ -133,24 +126,24 @@ def test_float_rows_pairs_of_laws_maps_and_prefixes_are_written_too(tmp_path):
     ).counterexample
     for each, rule in ((found, "rheo-raw"), (floats, "rheo-adhoc")):
         assert isinstance(each, Counterexample)
-        written = tmp_path / f"test_{rule.replace('-', '_')}.py"
-        written.write_text(each.to_pytest(rule))
-        failed = pytest_on(written)
-        assert failed.returncode == 1, failed.stdout + failed.stderr
-        assert "assert False" in failed.stdout or "got" in failed.stdout
+        (tmp_path / f"test_{rule.replace('-', '_')}.py").write_text(each.to_pytest(rule))
+    failed = pytest_on(tmp_path)
+    assert failed.returncode == 1, failed.stdout + failed.stderr
+    assert "2 failed" in failed.stdout
+    assert "assert False" in failed.stdout or "got" in failed.stdout
 
 
 def test_a_rule_that_breaks_is_not_reported_as_sound(tmp_path, capsys):
     rules = tmp_path / "broken.py"
     rules.write_text(FAULTY.replace("law = p\n", "law = undefined_name\n"))
-    assert run("hunt", f"{rules}:verify", "--seconds", 1, "--max-vocabulary", 2) == 2
+    assert run("hunt", f"{rules}:verify", "--seconds", 0.3, "--max-vocabulary", 2) == 2
     assert "NameError" in capsys.readouterr().err.splitlines()[-1]
     rules.write_text(REPAIRED.replace("p if law is None else law", "law if law is not None else p * 0"))
-    assert run("hunt", f"{rules}:verify", "--seconds", 1, "--max-vocabulary", 2) == 0
+    assert run("hunt", f"{rules}:verify", "--seconds", 0.3, "--max-vocabulary", 2) == 0
     rules.write_text(
         REPAIRED.replace("if sampled != -1 and", "excess = 0 * p\n    if sampled != -1 and chooser.index(excess) and")
     )
-    assert run("hunt", f"{rules}:verify", "--seconds", 1, "--max-vocabulary", 2) == 2
+    assert run("hunt", f"{rules}:verify", "--seconds", 0.3, "--max-vocabulary", 2) == 2
     assert "weights" in capsys.readouterr().err.splitlines()[-1]
 
 

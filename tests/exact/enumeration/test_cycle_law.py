@@ -30,6 +30,7 @@ from tests.pairs import (
     shapes,
     varied,
 )
+from tests.products import pairwise, spread
 
 pytestmark = pytest.mark.exact
 
@@ -37,8 +38,7 @@ BUILT_IN = tuple(each for each in methods.values() if isinstance(each, TreeMetho
 SMALL = TreeShape(2, 2, 3)
 
 
-@pytest.mark.parametrize("each", BUILT_IN, ids=lambda each: each.name)
-@pytest.mark.parametrize("pair", HAND_MADE, ids=repr)
+@spread("pair, each", HAND_MADE, BUILT_IN, part=1)
 def test_class_path_and_replay_give_one_law(pair: Models, each):
     expected = replayed_law(each, pair.target, pair.draft, SMALL, limit=20_000)
     assert emitted_law(each, pair.target, pair.draft, SMALL) == expected
@@ -47,7 +47,7 @@ def test_class_path_and_replay_give_one_law(pair: Models, each):
 
 
 @given(drawn_models(most=3), shapes(width=3, depth=2), st.integers(0, 3), st.sampled_from(BUILT_IN))
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_class_path_and_replay_give_one_law_on_drawn_pairs(pair: Models, shape, lead, each):
     assume(draws(pair, shape, 0) <= 27)
     mine = each if each.lead is None else rule(each.name, lead=min(lead, shape.width))
@@ -68,7 +68,7 @@ def target_law_oracle(target, length, prefix):
 
 
 @given(drawn_models(), st.integers(1, 4), st.lists(st.integers(0, 0), max_size=2))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_target_law_against_the_product_of_conditionals(pair: Models, length, prefix):
     assert target_law(pair.target, length, tuple(prefix)) == target_law_oracle(pair.target, length, tuple(prefix))
 
@@ -81,7 +81,7 @@ def test_a_float_target_is_its_row_over_its_exact_sum():
 
 
 @given(drawn_models(most=3, least=2), shapes(width=2, depth=2), st.integers(1, 4), st.sampled_from(BUILT_IN))
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_the_comparison_against_two_full_tables(pair: Models, shape, length, each):
     """Total variation, and the first wrong sequence: the shortest, then the lexicographically least."""
     mine = each if each.lead is None else rule(each.name, lead=min(each.lead, shape.width))
@@ -99,8 +99,7 @@ def test_the_comparison_against_two_full_tables(pair: Models, shape, length, eac
     assert found.wrong == (wrong[0] if wrong else None)
 
 
-@pytest.mark.parametrize("name", ["rheo", "top-k", "rheo-rrsw", "rheo-adhoc", "rheo-raw"])
-@pytest.mark.parametrize("pair", HAND_MADE, ids=repr)
+@spread("pair, name", HAND_MADE, ["rheo", "top-k", "rheo-rrsw", "rheo-adhoc", "rheo-raw"], part=2)
 def test_acceptance_against_replay(pair: Models, name):
     shape = TreeShape(2, 2, 4)
     accepted: Any = law(lambda chooser: speculate(pair.target, pair.draft, (), name, shape, chooser).accepted)
@@ -118,14 +117,16 @@ TWO_CYCLES = (
 )
 
 
-@pytest.mark.parametrize("name", ["rheo", "rheo-rrsw", "top-k", "rheo-raw", "rheo-half", "rheo-adhoc"])
-@pytest.mark.parametrize("lead", [0, 1])
-@pytest.mark.parametrize("pair", TWO_CYCLES, ids=repr)
-@pytest.mark.parametrize(
-    ("shape", "cycles"), [(TreeShape(2, 1, 2), 2), (TreeShape(2, 2, 2), 2), (TreeShape(1, 1, 1), 3)]
+@pairwise(
+    "pair, name, lead, shape_and_cycles",
+    TWO_CYCLES,
+    ["rheo", "rheo-rrsw", "top-k", "rheo-raw", "rheo-half", "rheo-adhoc"],
+    [0, 1],
+    [(TreeShape(2, 1, 2), 2), (TreeShape(2, 2, 2), 2), (TreeShape(1, 1, 1), 3)],
 )
-def test_text_over_several_cycles_against_replay_of_generate(pair: Models, name, lead, shape, cycles):
+def test_text_over_several_cycles_against_replay_of_generate(pair: Models, name, lead, shape_and_cycles):
     """Each cycle emits at least one token, so that `cycles` tokens need no more cycles than that."""
+    shape, cycles = shape_and_cycles
     mine = rule(name) if name == "top-k" else rule(name, lead=lead)
     replayed = law(lambda chooser: generate(pair.target, pair.draft, (), mine, shape, chooser, cycles).tokens)
     found = certify(mine, pair.target, pair.draft, shape, cycles, cycles=cycles, second=False)
@@ -213,12 +214,15 @@ def test_an_id_map_is_followed_everywhere():
     assert mixed.total_variation == F(1, 4)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("pair", HAND_MADE, ids=repr)
-def test_float_runs_take_the_class_path_too(pair: Models, dtype):
+@pairwise(
+    "pair, dtype, mine",
+    HAND_MADE,
+    [np.float16, np.float32, np.float64],
+    [rule("rheo"), rule("rheo-rrsw", lead=0), rule("top-k"), rule("rheo-raw")],
+)
+def test_float_runs_take_the_class_path_too(pair: Models, dtype, mine):
     target, draft = floats(pair.target, dtype), floats(pair.draft, dtype)
-    for mine in (rule("rheo"), rule("rheo-rrsw", lead=0), rule("top-k"), rule("rheo-raw")):
-        assert emitted_law(mine, target, draft, SMALL) == replayed_law(mine, target, draft, SMALL)
+    assert emitted_law(mine, target, draft, SMALL) == replayed_law(mine, target, draft, SMALL)
 
 
 def test_tree_law_of_one_tree_sums_to_its_verifier():

@@ -11,10 +11,12 @@ from exact import certify, target_law
 from rheo_core import DraftRow, TreeShape, laws
 from tests.exact.laws import emitted_law, replayed_law, total_variation
 from tests.pairs import HAND_MADE, Models, alike, both, drawn_models, draws, floats, rational, rule, shapes, varied
+from tests.products import pairwise
 
 pytestmark = pytest.mark.exact
 
-DTYPES = pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+FLOATS = (np.float16, np.float32, np.float64)
+DTYPES = pytest.mark.parametrize("dtype", FLOATS)
 LOSSLESS = ("rheo", "rheo-rrsw", "rheo-next", "rheo-z", "top-k")
 
 
@@ -27,25 +29,19 @@ def named(name, lead):
     return rule(name) if name == "top-k" else rule(name, lead=lead)
 
 
-@DTYPES
-@pytest.mark.parametrize("name", LOSSLESS)
-@pytest.mark.parametrize("pair", HAND_MADE, ids=repr)
-def test_lossless_methods_are_lossless_up_to_rounding(pair: Models, name, dtype):
+@pairwise("pair, name, dtype, lead", HAND_MADE, LOSSLESS, FLOATS, [0, 1])
+def test_lossless_methods_are_lossless_up_to_rounding(pair: Models, name, dtype, lead):
     target, draft = floats(pair.target, dtype), floats(pair.draft, dtype)
-    for lead in (0, 1):
-        found = certify(named(name, lead), target, draft, TreeShape(2, 2, 4), second=False)
-        assert found.verdict == "lossless up to rounding"
-        assert found.rounding_bound == bound(3, pair.size, dtype)
-        assert found.total_variation <= found.rounding_bound
-        assert found.arithmetic == str(np.dtype(dtype))
-        assert f"up to {np.dtype(dtype)} rounding" in found.scope
+    found = certify(named(name, lead), target, draft, TreeShape(2, 2, 4), second=False)
+    assert found.verdict == "lossless up to rounding"
+    assert found.rounding_bound == bound(3, pair.size, dtype)
+    assert found.total_variation <= found.rounding_bound
+    assert found.arithmetic == str(np.dtype(dtype))
+    assert f"up to {np.dtype(dtype)} rounding" in found.scope
 
 
-@given(
-    drawn_models(), shapes(width=3, depth=2), st.integers(0, 2), st.sampled_from(LOSSLESS),
-    st.sampled_from([np.float16, np.float32, np.float64]),
-)  # fmt: skip
-@settings(max_examples=100)
+@given(drawn_models(), shapes(width=3, depth=2), st.integers(0, 2), st.sampled_from(LOSSLESS), st.sampled_from(FLOATS))
+@settings(max_examples=40)
 def test_drawn_pairs_are_lossless_up_to_rounding(pair: Models, shape, lead, name, dtype):
     assume(draws(pair, shape, 0) <= 300)
     mine = named(name, min(lead, shape.width))
@@ -101,10 +97,11 @@ def test_a_rational_loss_is_not_forgiven_for_being_small():
     assert single.counterexample is not None
 
 
-@DTYPES
-@pytest.mark.parametrize("temperature", [0, 0.5, 1, 1.7])
-@pytest.mark.parametrize("support", [1, 2, 3, None])
-def test_logits_with_temperature_and_sparse_support(dtype, temperature, support):
+@pairwise(
+    "dtype, temperature, support, name, lead",
+    FLOATS, [0, 0.5, 1, 1.7], [1, 2, 3, None], ["rheo", "rheo-rrsw", "top-k"], [0, 1, 2],
+)  # fmt: skip
+def test_logits_with_temperature_and_sparse_support(dtype, temperature, support, name, lead):
     """Score law at T = 1 over all tokens, tail law at T over the supported ones, the target at T."""
     target_logits = varied(np.array([1, 0.5, -1, 2], dtype), np.array([0, 3, 0, -np.inf], dtype))
     draft_logits = varied(np.array([1, 0.7, -0.5, 1], dtype), np.array([2, 2, -np.inf, 0], dtype))
@@ -115,24 +112,19 @@ def test_logits_with_temperature_and_sparse_support(dtype, temperature, support)
     def draft(prefix):
         return DraftRow.logits(draft_logits(prefix), temperature, support)
 
-    for name in ("rheo", "rheo-rrsw", "top-k"):
-        for lead in (0, 1, 2):
-            found = certify(named(name, lead), target, draft, TreeShape(2, 2, 4), second=False)
-            assert found.lossless, found.counterexample
-            assert temperature or found.total_variation == 0
+    found = certify(named(name, lead), target, draft, TreeShape(2, 2, 4), second=False)
+    assert found.lossless, found.counterexample
+    assert temperature or found.total_variation == 0
 
 
-def test_score_and_sampling_laws_that_differ_are_lossless_exactly():
+@pairwise("name, lead, budget", LOSSLESS, [0, 1, 2], [1, 2, 3, 6])
+def test_score_and_sampling_laws_that_differ_are_lossless_exactly(name, lead, budget):
     draft = varied(
         DraftRow.pair(rational(5, 3, 2), rational(0, 1, 3)),
         DraftRow.pair(rational(1, 1, 1), [0, 0, 1]),
         DraftRow.pair(rational(2, 3, 3), [1, 0, 0]),
     )
     target = varied(rational(1, 2, 3), rational(3, 0, 1))
-    for name in LOSSLESS:
-        for lead in (0, 1, 2):
-            for budget in (1, 2, 3, 6):
-                shape = TreeShape(2, 2, budget)
-                found = certify(named(name, lead), target, draft, shape, second=False)
-                assert found.lossless, (name, lead, budget, found.counterexample)
-                assert found.total_variation == 0
+    found = certify(named(name, lead), target, draft, TreeShape(2, 2, budget), second=False)
+    assert found.lossless, found.counterexample
+    assert found.total_variation == 0

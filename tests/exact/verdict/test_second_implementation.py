@@ -18,6 +18,7 @@ from rheo_core.pool import Drafter
 from rheo_core.verification import algorithm_1, rrsw, vanilla
 from tests.exact.laws import replayed_law
 from tests.pairs import HAND_MADE
+from tests.products import spread
 
 pytestmark = pytest.mark.exact
 
@@ -176,10 +177,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("shape", "m", "proxy", "rule"), CASES)
-@pytest.mark.parametrize("models", HAND_MADE, ids=repr)
-def test_both_constructions_and_the_classes_have_the_second_implementation_s_law(models, shape, m, proxy, rule):
-    compare(models, shape, m, proxy, rule)
+@spread("models, case", HAND_MADE, CASES)
+def test_both_constructions_and_the_classes_have_the_second_implementation_s_law(models, case):
+    compare(models, *case)
 
 
 def compare(models, shape, m, proxy, rule):
