@@ -2,6 +2,7 @@
 
 import json
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ def test_survival_is_drawn_against_m(swept):
     figure = sweep_figure(swept, SHAPE, over=["survival"])
     for ax, rows in zip(figure.axes, ("gsm8k-3", "qa-332", None), strict=True):
         for name in ("rheo", "rheo-rrsw"):
-            expected = [(m, survival_mean(swept, f"{name} m={m}", 1, rows)) for m in (0, 1, 2)]
+            expected: list[tuple[int, Any]] = [(m, survival_mean(swept, f"{name} m={m}", 1, rows)) for m in (0, 1, 2)]
             assert curve(ax, name) == expected
             assert expected[0][1] > expected[2][1] == 0
 

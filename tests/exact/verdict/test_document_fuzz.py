@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from fractions import Fraction as F
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,6 +61,7 @@ def mutated(document, rng):
         everywhere = [path for path in everywhere if str(at(document, path)).replace("/", "").isdigit()]
     where = rng.choice(everywhere)
     value = at(document, where)
+    new: Any
     if kind == 0 and isinstance(value, str) and value[:1].isdigit() and "," not in value:
         new = str(F(value) + rng.choice([F(1, 7), F(-1, 3), F(1)])) if value.replace("/", "").isdigit() else value
     elif kind == 1 and isinstance(value, int | float):
@@ -203,7 +205,8 @@ def lone(path):
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_files_are_refused_in_bounded_time_and_memory(name, tmp_path):
-    path, text = tmp_path / "file.json", HOSTILE[name]
+    path = tmp_path / "file.json"
+    text: Any = HOSTILE[name]
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     code, said, seconds, size = lone(path)
     assert (code, "Traceback" in said) == (2, False)
@@ -226,7 +229,8 @@ HUGE = {
 @pytest.mark.parametrize("name", HUGE)
 def test_huge_and_wrong_inputs_are_refused_in_bounded_time(name, tmp_path):
     document = json.loads(SEEDS["rheo"]().to_json())
-    for path, new in HUGE[name].items():
+    changes: Any = HUGE[name]
+    for path, new in changes.items():
         document = put(document, path, new)
     file = tmp_path / "file.json"
     file.write_text(json.dumps(signed(document)), encoding="utf-8")

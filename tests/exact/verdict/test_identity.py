@@ -54,10 +54,12 @@ def test_a_rule_with_algorithm_1s_name_that_drops_candidates_is_lossy_and_never_
     lossy = certify(FEW, sixths(P), sixths(Q), SHAPE)
     assert (lossy.lossless, lossy.total_variation) == (False, F(1, 12))
     found = lossy.counterexample
+    assert found is not None
     assert (found.sequence, found.got, found.right) == ((0, 0), F(7, 12), F(1, 2))
     hidden = certify(FEW, sixths(Q), sixths(Q), SHAPE)
     assert (hidden.lossless, hidden.every_target) == (True, False)
     losing = hidden.every_target_counterexample
+    assert losing is not None
     other = [F(1, 3)] * 3  # at prefixes that no text reaches
     assert certify(FEW, lambda prefix: losing.target.get(prefix, other), sixths(Q), SHAPE).lossless is False
 
@@ -140,7 +142,7 @@ IMPOSTORS = {
         "proxy": proxies.ProxyRule(PAPER, lambda score, order, m, y: score[order[0]], False)
     },
     "name that lies": {"proxy": proxies.ProxyRule("z", proxies.RHEO.rule, False)},
-    "name that is no text": {"proxy": proxies.ProxyRule(Equal(), proxies.RHEO.rule, False)},
+    "name that is no text": {"proxy": proxies.ProxyRule(Equal(), proxies.RHEO.rule, False)},  # type: ignore[arg-type]
 }
 
 
@@ -306,7 +308,7 @@ def test_what_is_bound_changes_the_digest():
 class Counting:
     """Honest for some calls, then the score of Y itself."""
 
-    calls: list
+    calls: list[int]
     honest: int
     uses_token: bool = True
 
