@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.pairs import Batch, Ints
-from rheo_core.rows import Prefix
+from rheo_core.models import Prefix
 
 Floats = NDArray[np.float64]
 

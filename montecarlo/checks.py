@@ -20,7 +20,7 @@ from montecarlo.keyed_random import Uniforms
 from montecarlo.pairs import Batch, BatchedPair, CallablePair, Ints, TablePair, scores
 from montecarlo.simulator import Cycles, Simulator, after, engine, texts
 from rheo_core import DraftRow, Method, TreeMethod, TreeShape, proxies, rates, verification
-from rheo_core.rows import Pair, Prefix
+from rheo_core.models import Pair, Prefix
 from rheo_core.tree import SAMPLED
 
 TRANSFORM_CELLS = 32

@@ -1,4 +1,4 @@
-"""Draft trees of many cycles at once: the layered construction of `rheo_core.drafting`, rows stacked.
+"""Draft trees of many cycles at once: the layered construction of `rheo_core.construction`, rows stacked.
 
 Every pool has W = min(K, draft V) slots whatever is drawn, so the trees of a batch share one shape until they are
 pruned: level d holds F_d * W nodes, F_0 = 1, F_{d+1} = min(K, F_d * W).

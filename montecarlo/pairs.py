@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from exact.methods.rows_file import Rows
 from montecarlo.keyed_random import mix
 from rheo_core import DraftRow, InvalidInput
-from rheo_core.laws import FLOATS, Row, check_law
-from rheo_core.rows import Prefix
+from rheo_core.checks import FLOATS, check_law
+from rheo_core.laws import Row
+from rheo_core.models import Prefix
 
 T = TypeVar("T", bound=Sized)
 Ints = NDArray[np.int64]

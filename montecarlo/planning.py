@@ -32,7 +32,7 @@ from montecarlo.goodness import (
     variation_radius,
 )
 from rheo_core import InvalidInput, Method, TreeShape
-from rheo_core.rows import Pair, Prefix
+from rheo_core.models import Pair, Prefix
 
 
 @dataclass(frozen=True)

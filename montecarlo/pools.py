@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from montecarlo.pairs import Batch, BatchedPair, Drafts, Ints, TablePair, scores
 from rheo_core import InvalidInput
-from rheo_core.proxies import Proxy
-from rheo_core.rows import check_map
+from rheo_core.checks import check_map
+from rheo_core.pool import Proxy
 from rheo_core.tree import FILL, LEAD, SAMPLED
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ import numpy as np
 
 from montecarlo.recording import Record, Row
 from rheo_core import Chooser, Method, TreeShape, generate
-from rheo_core.rows import DraftModel, Pair, Prefix, TargetModel
+from rheo_core.models import DraftModel, Pair, Prefix, TargetModel
 
 
 def record(

@@ -19,7 +19,7 @@ from montecarlo.pairs import BatchedPair, CallablePair, Ints, TablePair
 from montecarlo.pools import PoolSource
 from montecarlo.verifying import RULES, verify
 from rheo_core import InvalidInput, Method, TreeMethod, TreeShape, find_method, speculate
-from rheo_core.rows import Prefix
+from rheo_core.models import Prefix
 
 BATCH_NUMBERS = 2**19
 """Numbers in the largest array of one batch, about what a processor's cache holds; memory is bounded by it."""

@@ -5,11 +5,11 @@ whatever the rows bring (float64, float32, float16, or exact rationals), and eve
 """
 
 from rheo_core import laws, proxies, rates, verification
-from rheo_core.chooser import Chooser, RecordingChooser, SamplingChooser
+from rheo_core.checks import InvalidInput
+from rheo_core.chooser import Chooser, SamplingChooser
 from rheo_core.decoding import Text, generate, speculate
-from rheo_core.errors import InvalidInput
-from rheo_core.registry import Cycle, FunctionMethod, Method, TreeMethod, find_method, method, methods
-from rheo_core.rows import DEFAULT_SUPPORT, DraftRow, Pair
+from rheo_core.methods import Cycle, FunctionMethod, Method, TreeMethod, find_method, method, methods
+from rheo_core.models import DEFAULT_SUPPORT, DraftRow, Pair
 from rheo_core.tree import FILL, LEAD, SAMPLED, Tree, TreeShape
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "InvalidInput",
     "Method",
     "Pair",
-    "RecordingChooser",
     "SamplingChooser",
     "Text",
     "Tree",

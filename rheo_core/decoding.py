@@ -13,10 +13,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from rheo_core.checks import InvalidInput, check_count, check_id
 from rheo_core.chooser import Chooser
-from rheo_core.errors import InvalidInput, check_count
-from rheo_core.registry import Cycle, Method, find_method, run_cycle
-from rheo_core.rows import DraftModel, Pair, Prefix, TargetModel, check_id, check_prefix
+from rheo_core.methods import Cycle, Method, find_method, run_cycle
+from rheo_core.models import DraftModel, Pair, Prefix, TargetModel, check_prefix
 from rheo_core.tree import TreeShape
 
 

@@ -1,28 +1,23 @@
 """Probability rows in any arithmetic.
 
 A row is a 1-D NumPy array: float64, float32 or float16, computed in that type; or an object array of rationals, exact.
-The functions here are the only place where rows are checked, summed, normalised and subtracted, so that one code
-serves every arithmetic and nothing is clipped or renormalised in silence.
+The functions here are the only place where rows are summed, normalised and subtracted, so that one code serves every
+arithmetic.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
-from numbers import Integral, Rational, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rheo_core.errors import InvalidInput
+from rheo_core.checks import InvalidInput, check_logits, check_temperature
 
 Row = NDArray[Any]
 RowLike = ArrayLike | Sequence[Any]
 """Anything that NumPy reads as a row, sequences of rationals too."""
-
-FLOATS = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.float16))
 
 
 def total(values: Row) -> Any:
@@ -31,6 +26,7 @@ def total(values: Row) -> Any:
     Floats are accumulated in float64 from left to right and rounded once, so that another implementation can be
     equal to the bit; rationals are added exactly.
 
+    >>> from fractions import Fraction
     >>> total(np.array([Fraction(1, 3), Fraction(1, 6)], dtype=object))
     Fraction(1, 2)
     """
@@ -119,90 +115,3 @@ def softmax(logits: ArrayLike, temperature: float = 1, name: str = "logits") -> 
         if not 0 < divisor < np.inf:
             raise InvalidInput("temperature", temperature, f"0 or a number within the range of {row.dtype}")
         return normalise(np.exp((row - row.max()) / divisor))
-
-
-def check_temperature(temperature: Any) -> None:
-    """Raise unless the temperature is a finite number of at least 0."""
-    if isinstance(temperature, bool) or not isinstance(temperature, Real) or not 0 <= float(temperature) < math.inf:
-        raise InvalidInput("temperature", temperature, "a finite number of at least 0")
-
-
-def check_logits(logits: ArrayLike, name: str = "logits") -> Row:
-    """`logits` as a 1-D float row; NaN, +inf and a row of nothing but -inf are refused."""
-    try:
-        row = np.asarray(logits)
-    except (TypeError, ValueError):  # rows of different lengths; a tensor type that NumPy lacks
-        raise InvalidInput(name, logits, "a non-empty 1-D row of floats") from None
-    if row.dtype.kind in "iu":
-        row = row.astype(np.float64)
-    if row.ndim != 1 or not len(row) or row.dtype not in FLOATS:
-        raise InvalidInput(name, logits, "a non-empty 1-D row of floats")
-    if np.isnan(row).any() or not np.isfinite(row.max()):
-        raise InvalidInput(name, row.tolist(), "finite logits (-inf for a masked token, but not for all)")
-    return row
-
-
-def check_law(values: RowLike, name: str) -> Row:
-    """`values` [V] as a read-only law in its own arithmetic.
-
-    Integers and rationals become exact object rows. Raises `InvalidInput` on anything that is not 1-D and numeric, on a
-    negative or NaN entry, and on a row that does not sum to 1: exactly for rationals; for floats the exact sum must lie
-    within V * eps(type) of 1. Nothing is renormalised.
-
-    >>> check_law([1, 0], "q").tolist()
-    [Fraction(1, 1), Fraction(0, 1)]
-    """
-    row = _arithmetic(values, name)
-    if not len(row):
-        raise InvalidInput(name, values, "at least one entry")
-    for token in np.flatnonzero(~np.asarray(row >= 0, dtype=bool)):
-        raise InvalidInput(f"{name}[{token}]", row.tolist()[token], "a non-negative number")
-    if row.dtype == object:
-        mass, tolerance = sum(row.tolist()), Fraction(0)
-    else:
-        mass, tolerance = _exact_sum(row, name), len(row) * Fraction(float(np.finfo(row.dtype).eps))
-    if abs(mass - 1) > tolerance:
-        within = "exactly 1" if not tolerance else f"1 within {float(tolerance):.3g} ({row.dtype}, {len(row)} entries)"
-        shown = mass if row.dtype == object else float(mass)
-        raise InvalidInput(name, row.tolist(), f"a law: its sum is {shown}, not {within}")
-    row.flags.writeable = False
-    return row
-
-
-def _exact_sum(row: Row, name: str) -> Fraction:
-    if not np.isfinite(row).all():
-        raise InvalidInput(name, row.tolist(), "finite entries")
-    mass = Fraction(math.fsum(row.tolist()))  # correctly rounded; only a sum near the border needs more
-    border = len(row) * float(np.finfo(row.dtype).eps)
-    if abs(abs(float(mass) - 1) - border) > 1e-15:
-        return mass
-    return sum((Fraction(entry) for entry in row.tolist()), Fraction(0))
-
-
-def _arithmetic(values: RowLike, name: str) -> Row:
-    """A fresh 1-D array of one of the four arithmetics."""
-    try:
-        row = np.array(values)
-    except (TypeError, ValueError):  # rows of different lengths; a tensor type that NumPy lacks
-        raise InvalidInput(name, values, "a 1-D row of numbers") from None
-    if row.ndim != 1:
-        raise InvalidInput(name, values, f"a 1-D row, not shape {row.shape}")
-    if row.dtype.kind in "iu":
-        row = row.astype(object)
-    if row.dtype == object:
-        return _rationals(row, name)
-    if row.dtype not in FLOATS:
-        raise InvalidInput(name, values, f"float64, float32, float16 or rationals, not {row.dtype}")
-    return row
-
-
-def _rationals(row: Row, name: str) -> Row:
-    entries = row.tolist()
-    kinds = set(map(type, entries))  # one or two: asked of the types, not of each entry
-    strange = {kind for kind in kinds if issubclass(kind, bool) or not issubclass(kind, Rational)}
-    for token, entry in enumerate(entries):
-        if type(entry) in strange:
-            raise InvalidInput(f"{name}[{token}]", entry, "an int or a rational: object rows hold nothing else")
-    if any(issubclass(kind, Integral) for kind in kinds):
-        row[:] = [Fraction(int(entry)) if isinstance(entry, Integral) else entry for entry in entries]
-    return row

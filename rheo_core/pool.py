@@ -7,21 +7,61 @@ proxy, and q~ is never touched by either.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from rheo_core.errors import InvalidInput
-from rheo_core.laws import Row
-from rheo_core.proxies import Proxy
-from rheo_core.rows import DraftRow, Pair, Prefix
+from rheo_core.checks import InvalidInput
+from rheo_core.laws import Row, total, zeroed
+from rheo_core.models import DraftRow, Pair, Prefix
 from rheo_core.tree import FILL, LEAD, SAMPLED
 
 Slot = tuple[int, int, int, Any]
 """(slot, kind, draft id, score)."""
+
+
+class Proxy(Protocol):
+    """Anything callable as a proxy rule; without a `uses_token` attribute it counts as using the token."""
+
+    def __call__(self, score: Row, order: Row, m: int, sampled: int) -> Any:
+        """The score of the sampled slot, in [0, 1]."""
+        ...
+
+
+@dataclass(frozen=True)
+class ProxyRule:
+    """A named proxy rule and whether its value depends on the sampled token."""
+
+    name: str
+    rule: Callable[[Row, Row, int, int], Any]
+    uses_token: bool
+
+    def __call__(self, score: Row, order: Row, m: int, sampled: int) -> Any:
+        """The rule's value."""
+        return self.rule(score, order, m, sampled)
+
+
+def tail_mass(score: Row, order: Row, m: int, sampled: int) -> Any:
+    """z = sum of q(x_i) over i > m, summed over the tail (1 - sum over the lead can fall below q(x_{m+1})).
+
+    Added up in the order of the ids, so that a device needs no full sort to get the same number. Never above 1, where
+    a sum of rounded entries can come out if m = 0.
+    """
+    return min(total(zeroed(score, order[:m])), 1)
+
+
+def _rheo(score: Row, order: Row, m: int, sampled: int) -> Any:
+    """min{q(x_m), z}; q(x_1) when m = 0 (section 3.2: the first slot, ahead of x_1 by its place)."""
+    if m == 0:
+        return score[order[0]]
+    return min(score[order[m - 1]], tail_mass(score, order, m, sampled))
+
+
+RHEO = ProxyRule("min{q(x_m), z}", _rheo, uses_token=False)
 
 
 class Pool:

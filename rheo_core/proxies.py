@@ -1,40 +1,19 @@
-"""Proxy rules: the score that the sampled slot carries while the tree is built (section 3.2).
+"""Other scores for the sampled slot than the paper's: two that are lossless as well, and the traps that it warns of.
 
-A proxy is called as `proxy(score, order, m, sampled)`: the score law [V], draft ids by falling score, the number of
-leads and the id of the sampled token Y. A rule whose value does not depend on Y says `uses_token = False`; only then
-can the slot be ranked before Y is drawn. RheoSampling is lossless when the value lies in [q(x_{m+1}), 1] and ignores
-Y; the other rules here are the traps that the paper warns of, kept to be refuted.
+RheoSampling is lossless when the score lies in [q(x_{m+1}), 1] and ignores Y (Lemma 4). `NEXT_TOKEN` and `TAIL_MASS`
+do; `RAW` looks at Y, `HALF_LEAST` breaks the bound, and a `Constant` does both right or wrong as the rows fall.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
-from rheo_core.laws import Row, total, zeroed
-
-
-class Proxy(Protocol):
-    """Anything callable as a proxy rule; without a `uses_token` attribute it counts as using the token."""
-
-    def __call__(self, score: Row, order: Row, m: int, sampled: int) -> Any:
-        """The score of the sampled slot, in [0, 1]."""
-        ...
-
-
-@dataclass(frozen=True)
-class ProxyRule:
-    """A named proxy rule and whether its value depends on the sampled token."""
-
-    name: str
-    rule: Callable[[Row, Row, int, int], Any]
-    uses_token: bool
-
-    def __call__(self, score: Row, order: Row, m: int, sampled: int) -> Any:
-        """The rule's value."""
-        return self.rule(score, order, m, sampled)
+from rheo_core.laws import Row
+from rheo_core.pool import RHEO as RHEO
+from rheo_core.pool import ProxyRule as ProxyRule
+from rheo_core.pool import tail_mass
 
 
 @dataclass(frozen=True)
@@ -47,22 +26,6 @@ class Constant:
     def __call__(self, score: Row, order: Row, m: int, sampled: int) -> Any:
         """The constant."""
         return self.value
-
-
-def _tail_mass(score: Row, order: Row, m: int, sampled: int) -> Any:
-    """z = sum of q(x_i) over i > m, summed over the tail (1 - sum over the lead can fall below q(x_{m+1})).
-
-    Added up in the order of the ids, so that a device needs no full sort to get the same number. Never above 1, where
-    a sum of rounded entries can come out if m = 0.
-    """
-    return min(total(zeroed(score, order[:m])), 1)
-
-
-def _rheo(score: Row, order: Row, m: int, sampled: int) -> Any:
-    """min{q(x_m), z}; q(x_1) when m = 0 (section 3.2: the first slot, ahead of x_1 by its place)."""
-    if m == 0:
-        return score[order[0]]
-    return min(score[order[m - 1]], _tail_mass(score, order, m, sampled))
 
 
 def _next_token(score: Row, order: Row, m: int, sampled: int) -> Any:
@@ -80,8 +43,7 @@ def _half_least(score: Row, order: Row, m: int, sampled: int) -> Any:
     return score.min() / 2
 
 
-RHEO = ProxyRule("min{q(x_m), z}", _rheo, uses_token=False)
-TAIL_MASS = ProxyRule("z", _tail_mass, uses_token=False)
+TAIL_MASS = ProxyRule("z", tail_mass, uses_token=False)
 NEXT_TOKEN = ProxyRule("q(x_{m+1})", _next_token, uses_token=False)
 RAW = ProxyRule("q(Y)", _raw, uses_token=True)
 HALF_LEAST = ProxyRule("min(q)/2", _half_least, uses_token=False)

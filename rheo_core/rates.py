@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from rheo_core.errors import InvalidInput, check_count
-from rheo_core.laws import Row, RowLike, check_law, excess, residual, total, without, zeroed
-from rheo_core.rows import DraftRow, check_map
+from rheo_core.checks import InvalidInput, check_count, check_law, check_map
+from rheo_core.laws import Row, RowLike, excess, residual, total, without, zeroed
+from rheo_core.models import DraftRow
 
 
 @dataclass(frozen=True)

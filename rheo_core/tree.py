@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rheo_core.errors import check_count
+from rheo_core.checks import check_count
 from rheo_core.laws import Row
 
 LEAD, SAMPLED, FILL = 0, 1, 2
@@ -30,7 +30,7 @@ class TreeShape:
 
     >>> TreeShape(3, 2, 0)
     Traceback (most recent call last):
-    rheo_core.errors.InvalidInput: budget: got 0, expected an int of at least 1
+    rheo_core.checks.InvalidInput: budget: got 0, expected an int of at least 1
     """
 
     width: int

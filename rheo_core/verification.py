@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
+from rheo_core.checks import InvalidInput, check_candidates, check_verdict
 from rheo_core.chooser import Chooser
-from rheo_core.errors import InvalidInput
 from rheo_core.laws import Row, residual, without
-from rheo_core.rows import check_id
+from rheo_core.models import Prefix
+from rheo_core.pool import Drafter
+from rheo_core.tree import ROOT, SAMPLED, Tree
 
 Place = tuple[int, tuple[int, ...]]
 Verdict = tuple[int, int]
@@ -125,6 +127,40 @@ def sequential_rejection(
     return chooser.index(r, ("emit", *at, 0)), -1  # lines 19-20
 
 
+def verify_tree(
+    tree: Tree, drafter: Drafter, prefix: Prefix, verify: Verify, chooser: Chooser, cycle: int = 0
+) -> tuple[int, ...]:
+    """Verify a tree from the root, parent by parent, until the text leaves it; the emitted tokens."""
+    node = ROOT
+    tokens: tuple[int, ...] = ()
+    while True:
+        children = tree.children(node)
+        token, child = verify_node(tree, node, children, drafter, prefix + tokens, verify, chooser, cycle)
+        tokens = (*tokens, token)
+        if child == -1:
+            return tokens
+        node = children[child]
+
+
+def verify_node(
+    tree: Tree,
+    node: int,
+    children: list[int],
+    drafter: Drafter,
+    context: Prefix,
+    verify: Verify,
+    chooser: Chooser,
+    cycle: int = 0,
+) -> tuple[int, int]:
+    """Run a verification rule on the children of one node; its answer is checked against the candidates."""
+    candidates = [int(tree.token[child]) for child in children]
+    sampled = next((i for i, child in enumerate(children) if tree.kind[child] == SAMPLED), -1)
+    p = drafter.pair.p(context)
+    tail = drafter.tail(context) if sampled != -1 else None
+    verdict = verify(p, tail, list(candidates), sampled, drafter.m, chooser, (cycle, tree.path(node)))
+    return check_verdict(verdict, candidates, len(p))
+
+
 def ratio(p: Any, q: Any) -> Any:
     """min(1, p / q) for q > 0, without a quotient that a narrow float could not hold."""
     return 1 if p >= q else p / q
@@ -140,12 +176,6 @@ def _law(row: Row | None) -> Row:
     if row is None:
         raise InvalidInput("chooser", "a rejection at probability 1", "accept(1) to accept")
     return row
-
-
-def check_candidates(p: Row, candidates: Sequence[int]) -> None:
-    """Raise unless every candidate is an id of the target's vocabulary (p[-1] would be read in silence)."""
-    for i, token in enumerate(candidates):
-        check_id(token, len(p), f"candidates[{i}]")
 
 
 def sampled_token(tail: Row | None, candidates: Sequence[int], sampled: int) -> tuple[int, Any]:

@@ -83,4 +83,4 @@ def test_every_module_of_rheo_core_can_be_imported_by_itself():
     names = [each.name for each in pkgutil.iter_modules(package.__path__)]
     for name in names:
         importlib.import_module(f"rheo_core.{name}")
-    assert {"laws", "rows", "pool", "tree", "drafting", "verification", "decoding", "registry"} <= set(names)
+    assert {"laws", "models", "pool", "tree", "construction", "verification", "decoding", "methods"} <= set(names)

@@ -22,7 +22,7 @@ from exact.methods.load import label, own_errors
 from exact.methods.optimum import optimum, pool_law
 from exact.runtime.journal import Journal, resumed
 from rheo_core import Chooser, InvalidInput, Method, Pair, TreeMethod, TreeShape
-from rheo_core.rows import Prefix
+from rheo_core.models import Prefix
 from rheo_core.tree import ROOT, SAMPLED
 
 

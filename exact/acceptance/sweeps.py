@@ -15,7 +15,7 @@ from exact.methods.rows_file import Rows
 from exact.runtime.journal import Journal, resumed
 from exact.verdict.document import number
 from rheo_core import Method, Pair, TreeMethod, TreeShape
-from rheo_core.rows import Prefix
+from rheo_core.models import Prefix
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 from exact.enumeration.rationals import fraction
 from exact.enumeration.tree_classes import unpruned
 from rheo_core import SAMPLED, Pair, Tree, TreeMethod, TreeShape, methods
-from rheo_core.rows import Prefix
+from rheo_core.models import Prefix
 
 NAMES = ("A", "B", "C")
 Q = (Fraction(1, 2), Fraction(3, 10), Fraction(1, 5))

@@ -31,8 +31,8 @@ from exact.verdict.certificate import Certificate
 from exact.verdict.certify import Study
 from exact.verdict.counterexample import Counterexample
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, Method, Pair, TreeMethod, TreeShape, methods
-from rheo_core.errors import check_count
-from rheo_core.rows import Prefix
+from rheo_core.checks import check_count
+from rheo_core.models import Prefix
 
 COLUMNS: dict[str, Literal["left", "right"]] = {
     "rows": "left",

@@ -30,7 +30,7 @@ from exact.methods.load import load_name, own_ends
 from exact.report import function_page
 from exact.runtime import atomic_files
 from rheo_core import InvalidInput
-from rheo_core.errors import check_count
+from rheo_core.checks import check_count
 
 LIMIT = 100_000
 SECONDS = 600.0

@@ -29,7 +29,7 @@ from exact.search.summary import coverage_lines, rows_line
 from exact.verdict.counterexample import Counterexample, Table
 from exact.verdict.document import key, number
 from rheo_core import InvalidInput
-from rheo_core.errors import check_count
+from rheo_core.checks import check_count
 
 NOT_FOUND, FOUND = 0, 1
 

@@ -33,7 +33,7 @@ from exact.runtime.journal import subject
 from exact.runtime.pickling import WorkerError
 from exact.runtime.provenance import Provenance, of_command
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
-from rheo_core.rows import Prefix
+from rheo_core.models import Prefix
 
 LOSSLESS, LOSSY, BAD_INPUT, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 

@@ -27,7 +27,7 @@ from exact.methods.rows_file import Rows
 from exact.runtime.journal import Journal
 from exact.verdict.document import number
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, Method, Pair, TreeMethod, TreeShape
-from rheo_core.rows import Prefix
+from rheo_core.models import Prefix
 
 Law = Annotated[str | None, typer.Option(help="A law as numbers or a/b, joined by commas.", show_default=False)]
 PoolSize = Annotated[int | None, typer.Option("--pool", help="n: candidates in the pool.", show_default=False)]

@@ -12,7 +12,7 @@ from exact.enumeration.rationals import fraction, written
 from exact.methods.rows_file import Rows
 from exact.verdict.document import number
 from rheo_core import InvalidInput, Pair, rates
-from rheo_core.rows import Prefix
+from rheo_core.models import Prefix
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,14 @@ from exact.enumeration.rationals import ONE, ZERO, exact_law, fraction
 from exact.enumeration.tree_classes import TreeClass, classes
 from exact.enumeration.walk import outcomes
 from rheo_core import InvalidInput, Method, TreeMethod, TreeShape
+from rheo_core.checks import check_count
 from rheo_core.chooser import Chooser
-from rheo_core.errors import check_count
 from rheo_core.laws import Row
+from rheo_core.methods import run_cycle
+from rheo_core.models import Pair, Prefix, TargetModel
 from rheo_core.pool import Drafter
-from rheo_core.registry import run_cycle, verify_node
-from rheo_core.rows import Pair, Prefix, TargetModel
 from rheo_core.tree import ROOT, SAMPLED, SlotPath, Tree
-from rheo_core.verification import Verify
+from rheo_core.verification import Verify, verify_node
 
 Tokens = tuple[int, ...]
 Emitted = dict[Tokens, Any]

@@ -16,10 +16,10 @@ import numpy as np
 from exact.enumeration.rationals import ONE, ZERO
 from exact.enumeration.walk import outcomes
 from rheo_core import Chooser, Cycle, TreeShape
-from rheo_core.errors import InvalidInput
+from rheo_core.checks import InvalidInput, check_id, check_verdict
 from rheo_core.laws import Row
-from rheo_core.registry import Claim, check_verdict, cycle_number
-from rheo_core.rows import DraftModel, Pair, Prefix, TargetModel, check_id, check_prefix
+from rheo_core.methods import Claim, cycle_number
+from rheo_core.models import DraftModel, Pair, Prefix, TargetModel, check_prefix
 from rheo_core.tree import ROOT, Nodes, SlotPath
 from rheo_core.verification import Place, Verdict
 

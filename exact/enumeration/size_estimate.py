@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from exact.enumeration.walk import ExhaustiveChooser, Walk
 from rheo_core import TreeShape
-from rheo_core.drafting import Growth, NotGrowable, layered
+from rheo_core.construction import layered
+from rheo_core.growth import Growth, NotGrowable
+from rheo_core.models import Prefix
 from rheo_core.pool import Drafter
-from rheo_core.rows import Prefix
 
 PROBES = 20
 ANNOUNCED = 5.0

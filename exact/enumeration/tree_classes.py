@@ -13,11 +13,12 @@ from typing import Any
 
 from exact.enumeration.rationals import ONE, ZERO, exact_law
 from exact.enumeration.walk import outcomes
-from rheo_core.drafting import Growth, NotGrowable, expand, layered
+from rheo_core.construction import expand, layered
+from rheo_core.growth import Growth, NotGrowable
 from rheo_core.laws import Row
-from rheo_core.pool import Drafter
-from rheo_core.proxies import HALF_LEAST, NEXT_TOKEN, RHEO, TAIL_MASS, Constant, Proxy
-from rheo_core.rows import Prefix
+from rheo_core.models import Prefix
+from rheo_core.pool import RHEO, Drafter, Proxy
+from rheo_core.proxies import HALF_LEAST, NEXT_TOKEN, TAIL_MASS, Constant
 from rheo_core.tree import Tree, TreeShape
 
 IGNORING = (RHEO, TAIL_MASS, NEXT_TOKEN, HALF_LEAST)

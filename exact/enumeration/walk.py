@@ -22,7 +22,8 @@ from numpy.typing import ArrayLike
 from exact.enumeration.exits import EnumerationError as EnumerationError
 from exact.enumeration.exits import checked, contained
 from exact.enumeration.rationals import ONE, ZERO, exact, fraction
-from rheo_core.chooser import Chooser, check_probability, check_weights
+from rheo_core.checks import check_probability, check_weights
+from rheo_core.chooser import Chooser
 
 
 def share(mass: Fraction) -> str:

@@ -15,7 +15,7 @@ from exact.verdict.certificate import Certificate
 from exact.verdict.certify import certify
 from rheo_core import Method, TreeShape
 from rheo_core.laws import Row
-from rheo_core.rows import Prefix
+from rheo_core.models import Prefix
 
 F = Fraction
 Model = Callable[[Prefix], Any]

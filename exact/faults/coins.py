@@ -13,8 +13,8 @@ from exact.faults.case import DRAFT, ONE_LAYER, PAIRS, TARGET, Case, F, always, 
 from exact.methods.parts import chain_of, complete, emit, independent, one_by_one, top
 from rheo_core import Chooser, TreeShape
 from rheo_core.laws import residual, without
-from rheo_core.registry import FunctionMethod
-from rheo_core.rows import DraftModel, Pair, Prefix, TargetModel
+from rheo_core.methods import FunctionMethod
+from rheo_core.models import DraftModel, Pair, Prefix, TargetModel
 from rheo_core.verification import Verdict
 
 KIND = "coins"

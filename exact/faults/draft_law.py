@@ -13,8 +13,8 @@ from exact.faults.case import DRAFT, ONE_LAYER, TARGET, Case, F, always, as_law,
 from exact.methods.parts import as_point_masses, chain_of, draw, emit, independent, one_by_one, top
 from rheo_core import SAMPLED, Chooser, TreeShape
 from rheo_core.laws import Row, zeroed
-from rheo_core.registry import FunctionMethod
-from rheo_core.rows import DraftModel, Pair, Prefix, TargetModel
+from rheo_core.methods import FunctionMethod
+from rheo_core.models import DraftModel, Pair, Prefix, TargetModel
 
 KIND = "q to verify is not the law drawn from"
 

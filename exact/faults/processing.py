@@ -17,8 +17,8 @@ from exact.faults.case import DRAFT, ONE_LAYER, TARGET, W_TARGET, Case, F, Model
 from exact.methods.parts import chain_of, draw, emit, independent, one_by_one
 from rheo_core import SAMPLED, Chooser, TreeShape
 from rheo_core.laws import Row, excess, residual, zeroed
-from rheo_core.registry import FunctionMethod
-from rheo_core.rows import DraftModel, Pair, Prefix, TargetModel
+from rheo_core.methods import FunctionMethod
+from rheo_core.models import DraftModel, Pair, Prefix, TargetModel
 from rheo_core.verification import Verdict
 
 KIND = "processing and vocabulary maps"

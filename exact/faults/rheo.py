@@ -9,11 +9,11 @@ from typing import Any
 from exact.faults.case import Case, F, Model, always, as_law, by_prefix, first_token
 from rheo_core import LEAD, SAMPLED, Chooser, Cycle, Tree, TreeMethod, TreeShape, methods, proxies
 from rheo_core.laws import Row, zeroed
+from rheo_core.methods import FunctionMethod
+from rheo_core.models import DraftModel, Pair, Prefix, TargetModel
 from rheo_core.pool import Drafter, Pool, Slot
-from rheo_core.registry import FunctionMethod, descend
-from rheo_core.rows import DraftModel, Pair, Prefix, TargetModel
 from rheo_core.tree import ROOT, Nodes
-from rheo_core.verification import Place, Verdict, algorithm_1, sampled_token, sequential_rejection
+from rheo_core.verification import Place, Verdict, algorithm_1, sampled_token, sequential_rejection, verify_tree
 
 KIND = "RheoSampling itself"
 
@@ -67,7 +67,7 @@ class Drafting:
             pair = Pair(target, draft, ids)
             drafter = _Faulty(pair, shape.width, self)
             tree = self.tree(drafter, prefix, shape, chooser)
-            tokens = descend(tree, drafter, prefix, algorithm_1, chooser)
+            tokens = verify_tree(tree, drafter, prefix, algorithm_1, chooser)
             return Cycle(tokens, len(tokens) - 1, tree)
 
         return FunctionMethod(cycle, name, "lossless" if lossless else "lossy")

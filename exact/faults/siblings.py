@@ -13,8 +13,8 @@ from exact.methods.rejection import RRS, RRSW, shrinking, verify_distinct, verif
 from exact.methods.typical import Threshold
 from rheo_core import Chooser, TreeShape
 from rheo_core.laws import Row, excess, residual, without, zeroed
-from rheo_core.registry import FunctionMethod
-from rheo_core.rows import DraftModel, Pair, Prefix, TargetModel
+from rheo_core.methods import FunctionMethod
+from rheo_core.models import DraftModel, Pair, Prefix, TargetModel
 from rheo_core.verification import Verdict, sequential_rejection, vanilla
 
 KIND = "several candidates"

@@ -12,8 +12,7 @@ from exact.interception.function_certificate import Law
 from exact.interception.symbolic_maps import FLOAT_TYPES
 from exact.interception.torch_law import Interception, frozen
 from rheo_core import InvalidInput
-from rheo_core.errors import check_count
-from rheo_core.laws import check_law
+from rheo_core.checks import check_count, check_law
 
 Target = Any
 """A law by result, a row [V], a function that samples it, or with a length a model, target(prefix) -> row."""

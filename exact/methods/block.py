@@ -14,7 +14,7 @@ from exact.enumeration.fixed_trees import Node, node_at
 from exact.methods.parts import chain_of, draw, emit
 from rheo_core import SAMPLED, Chooser, Cycle, TreeShape, method
 from rheo_core.laws import Row, excess, normalise, total
-from rheo_core.rows import DraftModel, Pair, Prefix, TargetModel
+from rheo_core.models import DraftModel, Pair, Prefix, TargetModel
 from rheo_core.tree import ROOT, Nodes
 from rheo_core.verification import ratio
 

@@ -14,11 +14,11 @@ from typing import Any
 from rheo_core import Cycle, Method, Tree, TreeShape, proxies
 from rheo_core.chooser import Chooser
 from rheo_core.laws import total
+from rheo_core.methods import Claim
+from rheo_core.models import DraftModel, Pair, Prefix, TargetModel, check_prefix
 from rheo_core.pool import Drafter
-from rheo_core.registry import Claim, descend
-from rheo_core.rows import DraftModel, Pair, Prefix, TargetModel, check_prefix
 from rheo_core.tree import ROOT, Nodes, rank
-from rheo_core.verification import vanilla
+from rheo_core.verification import vanilla, verify_tree
 
 REFERENCE = "Wang et al. 2024, OPT-Tree (arXiv 2406.17276)"
 
@@ -45,7 +45,7 @@ class OptTree:
         prefix = check_prefix(prefix, pair)
         drafter = Drafter(pair, shape.width, shape.width, proxies.RHEO)
         tree = self.tree(drafter, prefix, shape)
-        tokens = descend(tree, drafter, prefix, vanilla, chooser)
+        tokens = verify_tree(tree, drafter, prefix, vanilla, chooser)
         return Cycle(tokens, len(tokens) - 1, tree)
 
     def tree(self, drafter: Drafter, prefix: Prefix, shape: TreeShape) -> Tree:

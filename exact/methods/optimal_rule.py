@@ -10,17 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rheo_core import Chooser, InvalidInput, TreeMethod
+from rheo_core.checks import check_candidates
 from rheo_core.laws import Row, residual, total, zeroed
-from rheo_core.verification import (
-    Place,
-    Verdict,
-    algorithm_1,
-    check_candidates,
-    ratio,
-    sampled_token,
-    sequential_rejection,
-    vanilla,
-)
+from rheo_core.verification import Place, Verdict, algorithm_1, ratio, sampled_token, sequential_rejection, vanilla
 
 REFERENCE = "derived here: the optimum of section 4's pool as a rule; compare Hu et al. 2025 (arXiv 2502.18779)"
 

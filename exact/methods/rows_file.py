@@ -22,9 +22,9 @@ import numpy as np
 
 from exact.enumeration.rationals import exact_law, written
 from rheo_core import DraftRow, InvalidInput
-from rheo_core.errors import check_count
-from rheo_core.laws import Row, check_law, check_temperature, normalise, softmax, zeroed
-from rheo_core.rows import Prefix
+from rheo_core.checks import check_count, check_law, check_temperature
+from rheo_core.laws import Row, normalise, softmax, zeroed
+from rheo_core.models import Prefix
 
 ARITHMETICS = ("rational", "float64", "float32", "float16")
 Context = Mapping[str, Any]

@@ -16,7 +16,7 @@ from exact.enumeration.fixed_trees import NodeMethod, Widths, node_at, node_law
 from exact.methods.parts import widths_of
 from exact.methods.rejection import RRSW
 from rheo_core import InvalidInput, TreeShape
-from rheo_core.rows import Pair, Prefix
+from rheo_core.models import Pair, Prefix
 from rheo_core.tree import SlotPath
 
 REFERENCE = "Chen et al. 2024, Sequoia (arXiv 2402.12374)"

@@ -17,8 +17,8 @@ from exact.methods.block import kept_share, leftover
 from exact.methods.parts import complete, emit, top, without_replacement
 from rheo_core import Chooser, Cycle, TreeShape
 from rheo_core.laws import Row, normalise, total, without
-from rheo_core.registry import FunctionMethod
-from rheo_core.rows import DraftModel, Pair, Prefix, TargetModel
+from rheo_core.methods import FunctionMethod
+from rheo_core.models import DraftModel, Pair, Prefix, TargetModel
 from rheo_core.tree import ROOT, Nodes, SlotPath
 from rheo_core.verification import ratio
 

@@ -14,8 +14,8 @@ from exact.enumeration.fixed_trees import node_at
 from exact.methods.parts import complete
 from rheo_core import LEAD, Chooser, Cycle, TreeShape
 from rheo_core.laws import Row
-from rheo_core.registry import FunctionMethod
-from rheo_core.rows import DraftModel, Pair, Prefix, TargetModel
+from rheo_core.methods import FunctionMethod
+from rheo_core.models import DraftModel, Pair, Prefix, TargetModel
 from rheo_core.tree import ROOT, Nodes, SlotPath
 
 REFERENCE = "Cai et al. 2024, Medusa (arXiv 2401.10774)"

@@ -15,7 +15,7 @@ from exact.methods.optimal_rule import RHEO_OPTIMAL
 from exact.methods.traversal import TRAVERSAL_TOP_K
 from exact.methods.typical import TYPICAL
 from rheo_core import Method, TreeMethod, TreeShape, methods
-from rheo_core.rows import Prefix
+from rheo_core.models import Prefix
 
 Model = Callable[[Prefix], Any]
 

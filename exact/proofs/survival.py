@@ -21,10 +21,9 @@ from exact.proofs.forks import Forks, Form, Linear
 from exact.proofs.proof import Control, CounterModel, Proof, Verdict
 from exact.proofs.symbolic import row_of
 from rheo_core import TreeShape, proxies
-from rheo_core.drafting import expand
+from rheo_core.construction import expand
 from rheo_core.laws import Row
-from rheo_core.pool import Drafter
-from rheo_core.proxies import Proxy
+from rheo_core.pool import Drafter, Proxy
 from rheo_core.tree import SAMPLED
 
 STATEMENT = "rank of the sampled slot given Y = y is the same for every y with q~(y) > 0"

@@ -15,7 +15,7 @@ from exact.report.panels import Panel, Picture, legend_entries, legend_width, pa
 from exact.report.style import style
 from exact.report.text_boxes import BOX, FONT, HEADING, MARGIN, Names, number_text, text_width, visible
 from rheo_core import InvalidInput, Tree
-from rheo_core.errors import check_count
+from rheo_core.checks import check_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

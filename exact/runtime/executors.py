@@ -32,7 +32,7 @@ from exact.enumeration.exits import checked
 from exact.runtime import own_code
 from exact.runtime.pickling import Shared, pack, portable
 from rheo_core import InvalidInput
-from rheo_core.errors import check_count
+from rheo_core.checks import check_count
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")

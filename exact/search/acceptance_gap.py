@@ -27,7 +27,7 @@ from exact.search.cases import Bounds, Case, CaseBlock, Leads, Level, Model, blo
 from exact.search.exhaustive import Progress, Subject, evaluator_of
 from exact.search.row_table import IndexedPair
 from rheo_core import InvalidInput, Method, TreeMethod, TreeShape
-from rheo_core.errors import check_count
+from rheo_core.checks import check_count
 from rheo_core.rates import optimal_rate
 
 OPTIMUM = "optimum"

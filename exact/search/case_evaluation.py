@@ -31,8 +31,8 @@ from exact.search.state_space import (
     tables,
 )
 from rheo_core import Method, TreeMethod, TreeShape
-from rheo_core.registry import run_cycle
-from rheo_core.rows import Pair
+from rheo_core.methods import run_cycle
+from rheo_core.models import Pair
 
 NUMBERS = ("width", "depth", "budget")
 

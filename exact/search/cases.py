@@ -16,8 +16,8 @@ from functools import cache, cached_property
 from typing import Any
 
 from rheo_core import TreeShape
-from rheo_core.errors import check_count
-from rheo_core.rows import Prefix
+from rheo_core.checks import check_count
+from rheo_core.models import Prefix
 
 Law = tuple[Fraction, ...]
 

@@ -27,7 +27,7 @@ from exact.verdict.certificate import Certificate
 from exact.verdict.certify import certify
 from exact.verdict.counterexample import Counterexample
 from rheo_core import InvalidInput, Method, TreeMethod
-from rheo_core.errors import check_count
+from rheo_core.checks import check_count
 
 QUICK, OWN, WIDE, WIDER = "quick", "own lead", "wide", "wider"
 

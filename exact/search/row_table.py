@@ -12,9 +12,10 @@ from typing import Any, Literal
 from exact.enumeration.rationals import exact_row
 from exact.search.cases import Law, denominator_of
 from rheo_core import DraftRow, TreeMethod, TreeShape
-from rheo_core.laws import Row, check_law
+from rheo_core.checks import check_law
+from rheo_core.laws import Row
+from rheo_core.models import Pair, Prefix
 from rheo_core.pool import Drafter, Pool
-from rheo_core.rows import Pair, Prefix
 
 Choose = Callable[[Literal["p", "q"], Prefix], int]
 """Which law of the row table stands at a prefix of the target ("p") or of the draft ("q")."""

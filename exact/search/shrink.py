@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from exact.search.cases import Case, Law, Leads, Model, denominator_of, laws, prefixes, smallest_law
 from rheo_core import TreeShape
-from rheo_core.rows import Prefix
+from rheo_core.models import Prefix
 
 MOST_LAWS = 200
 """Denominators with more laws than this are not tried for a single row."""

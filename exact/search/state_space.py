@@ -18,9 +18,9 @@ from exact.enumeration.walk import EnumerationError, Walk, outcomes
 from exact.search.row_table import IndexedDrafter, IndexedPair, RowTable
 from rheo_core import InvalidInput, TreeMethod, TreeShape
 from rheo_core.chooser import Chooser
-from rheo_core.registry import verify_node
-from rheo_core.rows import Prefix
+from rheo_core.models import Prefix
 from rheo_core.tree import ROOT, SAMPLED, SlotPath, Tree
+from rheo_core.verification import verify_node
 
 State = int
 """Number of a law over nodes: what may stand at this point, given the text so far."""

@@ -19,8 +19,8 @@ from exact.verdict.certify import Study, certify
 from exact.verdict.replay_check import one_census
 from exact.verdict.strategies import ModelPair, model_pairs, shapes, small_pairs
 from rheo_core import InvalidInput, Method, TreeMethod, TreeShape
-from rheo_core.errors import check_count
-from rheo_core.rows import DraftModel
+from rheo_core.checks import check_count
+from rheo_core.models import DraftModel
 
 DEFAULT_SHAPE = TreeShape(width=3, depth=2, budget=6)
 SHAPE_ARGUMENTS = ("width", "depth", "budget")

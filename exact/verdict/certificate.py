@@ -12,10 +12,10 @@ from exact.enumeration.rationals import long_numbers
 from exact.verdict.counterexample import Counterexample, Table
 from exact.verdict.document import key, number, rows, signed, wrong
 from rheo_core import InvalidInput, TreeShape
-from rheo_core.errors import check_count
+from rheo_core.checks import check_count
 from rheo_core.laws import RowLike
-from rheo_core.registry import Claim
-from rheo_core.rows import Prefix, TargetModel
+from rheo_core.methods import Claim
+from rheo_core.models import Prefix, TargetModel
 
 
 @dataclass(frozen=True)

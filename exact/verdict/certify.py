@@ -34,9 +34,9 @@ from exact.verdict.every_target import Drafting, EveryTarget, check_drafting, ev
 from exact.verdict.identity import as_it_runs
 from exact.verdict.replay_check import Steady, ask_again, one_census, watched
 from rheo_core import InvalidInput, Method, Pair, TreeMethod, TreeShape, find_method
-from rheo_core.errors import check_count
+from rheo_core.checks import check_count
 from rheo_core.laws import Row
-from rheo_core.rows import DraftModel, Prefix, TargetModel, check_prefix
+from rheo_core.models import DraftModel, Prefix, TargetModel, check_prefix
 
 NOT_ASKED = EveryTarget(None, "")
 SLACK = 64

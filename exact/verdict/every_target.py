@@ -30,10 +30,11 @@ from exact.enumeration.walk import TooManyOutcomes
 from exact.verdict.identity import unknown_parts
 from exact.verdict.verifier_condition import verifier_condition
 from rheo_core import SAMPLED, TreeMethod, TreeShape
-from rheo_core.drafting import Growth, NotGrowable, layered
+from rheo_core.construction import layered
+from rheo_core.growth import Growth, NotGrowable
 from rheo_core.laws import Row
+from rheo_core.models import Pair, Prefix
 from rheo_core.pool import Drafter
-from rheo_core.rows import Pair, Prefix
 from rheo_core.tree import ROOT, Tree
 
 TRIALS = 12

@@ -16,7 +16,7 @@ from typing import Any
 from exact.enumeration.fixed_trees import Node
 from rheo_core import Chooser, DraftRow, InvalidInput
 from rheo_core.laws import Row
-from rheo_core.rows import Prefix
+from rheo_core.models import Prefix
 from rheo_core.verification import Place
 
 UNTOUCHED = "a rule that leaves the rows that it is given as they are"

@@ -21,8 +21,9 @@ from exact.enumeration.fixed_trees import NodeMethod
 from exact.enumeration.rationals import fraction, long_numbers
 from exact.verdict.reference_code import DESCRIPTIVE, NUMBERS, PLAIN, altered_reference, digest, reference_digest
 from rheo_core import FunctionMethod, Method, TreeMethod, proxies, verification
-from rheo_core.proxies import Constant, ProxyRule
-from rheo_core.registry import Claim
+from rheo_core.methods import Claim
+from rheo_core.pool import ProxyRule
+from rheo_core.proxies import Constant
 
 VERIFIERS = ("algorithm_1", "vanilla", "rrsw")
 PROXIES = ("RHEO", "TAIL_MASS", "NEXT_TOKEN", "RAW", "HALF_LEAST")

@@ -31,7 +31,7 @@ from exact.verdict.handed import UNTOUCHED, Handed
 from exact.verdict.identity import CycleMethod, is_ours
 from exact.verdict.watched_proxy import WatchedProxy
 from rheo_core import DraftRow, FunctionMethod, InvalidInput, Method, TreeMethod
-from rheo_core.rows import Pair, Prefix
+from rheo_core.models import Pair, Prefix
 
 EXPECTED = "a rule that draws through its chooser alone and keeps nothing between calls"
 LEAST = 500

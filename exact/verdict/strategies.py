@@ -13,7 +13,7 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from rheo_core import TreeShape
-from rheo_core.rows import Prefix
+from rheo_core.models import Prefix
 
 LawRow = tuple[Fraction, ...]
 

@@ -18,8 +18,8 @@ from exact.enumeration.tree_classes import TreeClass
 from exact.enumeration.walk import outcomes
 from exact.verdict.identity import verifier_name
 from rheo_core import SAMPLED
+from rheo_core.models import Prefix
 from rheo_core.pool import Drafter, Pool
-from rheo_core.rows import Prefix
 from rheo_core.tree import LEAD
 from rheo_core.verification import Verify
 

@@ -18,7 +18,7 @@ from gpu_runner.decode.draws import Seeded, keyed_chooser
 from gpu_runner.decode.engine import Engine, Scored, Session
 from rheo_core import Cycle, DraftRow, Tree, speculate
 from rheo_core.laws import Row
-from rheo_core.rows import Prefix
+from rheo_core.models import Prefix
 from rheo_core.tree import ROOT
 
 

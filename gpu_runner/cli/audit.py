@@ -14,7 +14,7 @@ from gpu_runner.cli import options
 from gpu_runner.cli.progress import Progress
 from montecarlo.auditing import ALARM
 from rheo_core import InvalidInput
-from rheo_core.errors import check_count
+from rheo_core.checks import check_count
 
 if TYPE_CHECKING:
     from gpu_runner.audit.audit import Audited

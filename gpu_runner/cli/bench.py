@@ -14,7 +14,7 @@ from exact.cli.tables import blank_table, show
 from gpu_runner.cli import options
 from gpu_runner.cli.progress import Progress
 from rheo_core import InvalidInput
-from rheo_core.errors import check_count
+from rheo_core.checks import check_count
 
 if TYPE_CHECKING:
     from gpu_runner.measure.bench import Answer

@@ -13,7 +13,7 @@ from exact.report import Names, Picture, draw_trees, save_figure
 from exact.report.layout import KINDS
 from gpu_runner.cli import options
 from rheo_core import FILL, LEAD, SAMPLED, InvalidInput
-from rheo_core.errors import check_count
+from rheo_core.checks import check_count
 
 if TYPE_CHECKING:
     from gpu_runner.decode.engine import EngineCycle

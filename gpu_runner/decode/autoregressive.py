@@ -19,7 +19,7 @@ from gpu_runner.decode.verification import check_target
 from gpu_runner.model.cache import TreeCache, causal
 from gpu_runner.model.causal_lm import CausalModel, on_device
 from rheo_core import InvalidInput
-from rheo_core.rows import check_id
+from rheo_core.checks import check_id
 
 
 @dataclass(frozen=True)

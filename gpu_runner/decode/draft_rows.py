@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from gpu_runner.decode.laws import best, check_int, check_rows, softmax, total
-from rheo_core.laws import check_temperature
+from rheo_core.checks import check_temperature
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """The layered construction of the draft tree on a device: K parents a level, D levels, keep the R best nodes.
 
-The twin of `rheo_core.drafting.layered`. All shapes follow from K, D, R and the vocabulary, so the loop never waits for
-the device: draws are made there (`draws.Seeded`), and the finished tree is copied to the host once. Only draws taken
-from a host chooser, for tests and certificates, wait at each level.
+The twin of `rheo_core.construction.layered`. All shapes follow from K, D, R and the vocabulary, so the loop never waits
+for the device: draws are made there (`draws.Seeded`), and the finished tree is copied to the host once. Only draws
+taken from a host chooser, for tests and certificates, wait at each level.
 """
 
 from __future__ import annotations

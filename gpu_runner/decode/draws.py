@@ -30,7 +30,8 @@ from montecarlo.keyed_random import (
     stream,
 )
 from rheo_core import Chooser, InvalidInput
-from rheo_core.chooser import Address, check_probability
+from rheo_core.checks import check_probability
+from rheo_core.chooser import Address
 
 RUN = 0
 """The run of all addresses: an engine's seed has one."""

@@ -30,7 +30,7 @@ from gpu_runner.model.cache import TreeCache, causal
 from gpu_runner.model.causal_lm import CausalModel, on_device
 from gpu_runner.model.drafts.base import Draft, DraftSession
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, Tree, TreeMethod, TreeShape
-from rheo_core.rows import check_id
+from rheo_core.checks import check_id
 
 
 def ancestors(nodes: Nodes) -> Tensor:

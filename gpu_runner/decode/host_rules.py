@@ -17,8 +17,8 @@ from torch import Tensor
 
 from gpu_runner.decode.draws import Draws
 from rheo_core import InvalidInput
-from rheo_core.proxies import Proxy
-from rheo_core.rows import check_id
+from rheo_core.checks import check_id
+from rheo_core.pool import Proxy
 from rheo_core.verification import Place, Verdict
 
 OWN_ADDRESS = 1 << 20

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from gpu_runner.model.precision import FLOATS
 from rheo_core import InvalidInput
-from rheo_core.laws import check_temperature
+from rheo_core.checks import check_temperature
 
 
 def total(values: Tensor) -> Tensor:

@@ -17,7 +17,8 @@ from gpu_runner.decode.draft_rows import DraftRows, Tails
 from gpu_runner.decode.host_rules import host_proxy
 from gpu_runner.decode.laws import total
 from rheo_core import FILL, LEAD, SAMPLED, proxies
-from rheo_core.proxies import Constant, Proxy
+from rheo_core.pool import Proxy
+from rheo_core.proxies import Constant
 
 TorchProxy = Callable[[Tensor, Tensor, int, Tensor], Tensor]
 """proxy(score [n, V], best ids [n, W], m, sampled ids [n]) -> scores [n]."""

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gpu_runner.decode.laws import check_int, check_rows, softmax
 from rheo_core import InvalidInput
-from rheo_core.laws import check_temperature
+from rheo_core.checks import check_temperature
 
 
 @dataclass(frozen=True)

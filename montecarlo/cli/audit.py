@@ -22,7 +22,7 @@ from montecarlo.copies import RATE
 from montecarlo.functions import FUNCTIONS
 from montecarlo.recording import TOLERANCE, read
 from rheo_core import InvalidInput
-from rheo_core.errors import check_count
+from rheo_core.checks import check_count
 
 SCOPE = (
     "these tokens; it trusts the recorded rows (a wrong row that was also recorded is invisible) and looks at what the "

@@ -17,7 +17,7 @@ from montecarlo.cli import sources
 from montecarlo.planning import ErrorRates, MethodPower, Plan, Powers, plans
 from montecarlo.simulation import ALARM, MISS
 from rheo_core import DEFAULT_SUPPORT, Method
-from rheo_core.errors import check_count
+from rheo_core.checks import check_count
 
 DEFAULT_SAMPLES = 10_000
 

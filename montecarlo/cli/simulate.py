@@ -26,7 +26,7 @@ from montecarlo.goodness import Fit, samples_needed
 from montecarlo.pairs import Dials
 from montecarlo.simulation import ALARM, MISS, Bars, Outcome, simulate
 from rheo_core import DEFAULT_SUPPORT, InvalidInput
-from rheo_core.errors import check_count
+from rheo_core.checks import check_count
 
 SECONDS = 5.0
 """How often the journal is brought up to date."""

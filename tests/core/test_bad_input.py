@@ -14,6 +14,7 @@ from rheo_core import (
     SamplingChooser,
     TreeMethod,
     TreeShape,
+    checks,
     find_method,
     generate,
     laws,
@@ -201,7 +202,7 @@ def test_an_empty_row():
 
 
 def test_a_tail_law_where_there_is_none():
-    q = laws.check_law([1, 0], "q")
+    q = checks.check_law([1, 0], "q")
     refused(
         "lead: got [0], expected a draft law with mass outside the lead (no tail law exists here)",
         laws.tail_law, q, [0],

@@ -8,7 +8,8 @@ import pytest
 from gmpy2 import mpq
 from scipy.stats import chi2, ncx2
 
-from rheo_core import InvalidInput, RecordingChooser, SamplingChooser
+from rheo_core import InvalidInput, SamplingChooser
+from tests.recording import RecordingChooser
 
 
 class Uniforms:

@@ -12,7 +12,6 @@ from exact import law
 from rheo_core import (
     Cycle,
     InvalidInput,
-    RecordingChooser,
     SamplingChooser,
     TreeMethod,
     TreeShape,
@@ -26,6 +25,7 @@ from rheo_core import (
 from rheo_core.tree import Nodes
 from tests.exact.laws import replayed_law
 from tests.pairs import HAND_MADE, alike, both, rational, rule, varied
+from tests.recording import RecordingChooser
 
 SHAPE = TreeShape(2, 3, 4)
 EMPTY = Nodes().tree(np.dtype(object))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rheo_core import InvalidInput, laws
+from rheo_core import InvalidInput, checks, laws
 from tests.pairs import rational, rows
 
 FLOATS = (np.float16, np.float32, np.float64)
@@ -56,9 +56,9 @@ def test_a_float_row_is_a_law_within_v_eps_of_1_by_its_exact_sum(dtype):
     within, beyond = row.copy(), row.copy()
     within[0] += dtype(4 * eps)  # 4 entries: the border itself
     beyond[0] += dtype(4.5 * eps)
-    assert laws.check_law(within, "q").dtype == dtype
+    assert checks.check_law(within, "q").dtype == dtype
     with pytest.raises(InvalidInput, match=rf"^q: got .*a law: its sum is .*, not 1 within .*{within.dtype}, 4"):
-        laws.check_law(beyond, "q")
+        checks.check_law(beyond, "q")
 
 
 def test_the_border_is_judged_on_the_exact_sum():
@@ -67,9 +67,9 @@ def test_the_border_is_judged_on_the_exact_sum():
     row = np.array([1 + 3 * eps, 2.0**-80, 0.0])
     assert float(row.sum()) - 1 == 3 * eps
     with pytest.raises(InvalidInput, match="a law: its sum is"):
-        laws.check_law(row, "q")
+        checks.check_law(row, "q")
     row[1] = 0
-    assert laws.check_law(row, "q") is not row
+    assert checks.check_law(row, "q") is not row
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_the_border_is_judged_on_the_exact_sum():
     ids=repr,
 )
 def test_rationals_and_ints_become_exact_rows(row):
-    law = laws.check_law(row, "q")
+    law = checks.check_law(row, "q")
     assert law.dtype == object
     assert sum(law.tolist()) == 1
     assert (law / 3).tolist()[0] * 3 == law[0]  # no float division of ints
@@ -95,7 +95,7 @@ def test_rationals_and_ints_become_exact_rows(row):
 
 def test_a_checked_row_is_a_read_only_copy():
     given_row = np.array([0.5, 0.5])
-    law = laws.check_law(given_row, "q")
+    law = checks.check_law(given_row, "q")
     given_row[0] = 7
     assert law.tolist() == [0.5, 0.5]
     with pytest.raises(ValueError, match="read-only"):
@@ -124,25 +124,25 @@ def test_a_checked_row_is_a_read_only_copy():
 )
 def test_what_is_no_law_is_refused_in_one_line(row, message):
     with pytest.raises(InvalidInput) as caught:
-        laws.check_law(row, "q")
+        checks.check_law(row, "q")
     assert str(caught.value) == message
 
 
 def test_residual_and_without_are_none_where_nothing_is_left():
     residual: Any = laws.residual
     without: Any = laws.without
-    p, q = laws.check_law([F(1, 3), F(2, 3)], "p"), laws.check_law([F(1, 2), F(1, 2)], "q")
+    p, q = checks.check_law([F(1, 3), F(2, 3)], "p"), checks.check_law([F(1, 2), F(1, 2)], "q")
     assert residual(p, p) is None
     assert residual(p, q).tolist() == [0, 1]
     assert without(p, [0]).tolist() == [0, 1]
     assert without(p, [0, 1]) is None
     assert without(p, []).tolist() == p.tolist()
-    assert without(laws.check_law([1, 0], "p"), [0]) is None
+    assert without(checks.check_law([1, 0], "p"), [0]) is None
 
 
 @given(st.integers(1, 6).flatmap(lambda size: st.tuples(rows(size), rows(size))), st.integers(0, 6))
 def test_the_law_functions_against_their_definitions(pair, m):
-    p, q = (laws.check_law(row, "row") for row in pair)
+    p, q = (checks.check_law(row, "row") for row in pair)
     positive = [max(F(0), x - y) for x, y in zip(p, q, strict=True)]
     r = laws.residual(p, q)
     assert (None if r is None else r.tolist()) == ([x / sum(positive) for x in positive] if sum(positive) else None)
@@ -160,7 +160,7 @@ def test_the_law_functions_against_their_definitions(pair, m):
 @pytest.mark.parametrize("temperature", [0, 0.25, 1, 2, F(1, 2), np.float32(0.5)])
 def test_softmax_against_the_definition(dtype, temperature):
     logits = np.array([2.0, -1.0, 0.5, -np.inf, 2.0], dtype=dtype)
-    law = laws.check_law(laws.softmax(logits, temperature), "softmax")
+    law = checks.check_law(laws.softmax(logits, temperature), "softmax")
     assert law.dtype == dtype
     if temperature == 0:
         assert law.tolist() == [1, 0, 0, 0, 0]  # ties to the lowest id
@@ -214,7 +214,7 @@ def test_a_top_p_law_left_unnormalised_is_refused_and_not_repaired():
     """E3."""
     for row in ([F(1, 2), F(3, 10), F(0)], [0.5, 0.3, 0.0]):
         with pytest.raises(InvalidInput, match="a law: its sum is"):
-            laws.check_law(row, "target(())")
+            checks.check_law(row, "target(())")
 
 
 def test_error_messages_stay_on_one_line_and_short():

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheo_core import FILL, LEAD, SAMPLED, DraftRow, InvalidInput, Pair, SamplingChooser, TreeShape, proxies
-from rheo_core.drafting import Growth, NotGrowable, expand, grown, layered
+from rheo_core.construction import expand, layered
+from rheo_core.growth import Growth, NotGrowable, grown
 from rheo_core.pool import Drafter, Pool
 from rheo_core.tree import Tree, rank
 from tests.pairs import both, drawn_models, rational, rows, rule, shapes

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exact import law
-from rheo_core import InvalidInput, laws
+from rheo_core import InvalidInput, checks, laws
 from rheo_core.verification import algorithm_1, ratio, rrsw, vanilla
 from tests.pairs import rational, rows
 
@@ -37,7 +37,7 @@ class Coins:
 
 
 def row_of(values):
-    return laws.check_law(values, "row")
+    return checks.check_law(values, "row")
 
 
 def verdicts(rule, p, tail, candidates, sampled, lead=1):

@@ -13,7 +13,7 @@ from montecarlo.planning import WITNESSES, ErrorRates, best_witness, laws, power
 from montecarlo.simulation import ALARM, simulate
 from montecarlo.simulator import after
 from rheo_core import Pair, TreeShape, rates
-from rheo_core.rows import DraftRow
+from rheo_core.models import DraftRow
 from tests.montecarlo.test_simulator import tree_method
 
 FULL = TreeShape(10, 8, 59)

@@ -12,7 +12,7 @@ AFTER_Y = "    after = residual(r, _law(tail))"
 LEMMAS = "exact.verdict.every_target"
 
 FAULTS = (
-    Fault("2.1", "rheo_core.drafting", "for node in level])[: shape.width]", "for node in level])[-shape.width :]"),
+    Fault("2.1", "rheo_core.construction", "for node in level])[: shape.width]", "for node in level])[-shape.width :]"),
     Fault("2.2, Figure 1(a)", "exact.methods.chain", "repeat(node.q)", "repeat(node.p)"),
     Fault(
         "2.2, Figure 1(b)",
@@ -30,18 +30,18 @@ FAULTS = (
     Fault("3.2 pool", "rheo_core.pool", "SAMPLED, token, self.proxy_score(token)", "SAMPLED, token, self.score[token]"),
     Fault(
         "3.2 proxy",
-        "rheo_core.proxies",
-        "return min(score[order[m - 1]], _tail_mass(score, order, m, sampled))",
-        "return _tail_mass(score, order, m, sampled)",
+        "rheo_core.pool",
+        "return min(score[order[m - 1]], tail_mass(score, order, m, sampled))",
+        "return tail_mass(score, order, m, sampled)",
     ),
     Fault(
         "3.2 proxy",
-        "rheo_core.proxies",
-        "return min(score[order[m - 1]], _tail_mass(score, order, m, sampled))",
+        "rheo_core.pool",
+        "return min(score[order[m - 1]], tail_mass(score, order, m, sampled))",
         "return score[order[m - 1]]",
     ),
-    Fault("3.2 m = 0", "rheo_core.proxies", "        return score[order[0]]", "        return score[order[0]] + 1e-9"),
-    Fault("3.2, appendix B", "rheo_core.rows", "row.order[:support] if", "row.order if", ("tests/core",)),
+    Fault("3.2 m = 0", "rheo_core.pool", "        return score[order[0]]", "        return score[order[0]] + 1e-9"),
+    Fault("3.2, appendix B", "rheo_core.models", "row.order[:support] if", "row.order if", ("tests/core",)),
     Fault(
         "3.2, appendix B",
         "gpu_runner.decode.draft_rows",
@@ -56,7 +56,7 @@ FAULTS = (
     Fault("3.3, Figure 2", "rheo_core.rates", "return direct if r is None else", "return direct if r is not None else"),
     Fault(
         "Theorem 1",
-        "rheo_core.registry",
+        "rheo_core.verification",
         "    p = drafter.pair.p(context)",
         "    p = drafter.pair.p(context[:-1])",
         ("drawn_pairs",),
@@ -70,14 +70,14 @@ FAULTS = (
     ),
     Fault(
         "A necessary bound",
-        "rheo_core.drafting",
+        "rheo_core.growth",
         "        if proxy < least:",
         "        if False:",
         ("below_the_next_token",),
     ),
     Fault(
         "A necessary bound",
-        "rheo_core.drafting",
+        "rheo_core.construction",
         "pool = drafter.pool(prefix + nodes.tokens_to(parent))",
         "pool = drafter.pool(prefix)",
         ("proxy_0_is",),
@@ -90,7 +90,7 @@ FAULTS = (
         ("wrong_proxies",),
     ),
     Fault("Table 1", "exact.acceptance.table1", "return P\n", "return Q\n"),
-    Fault("Remark 2", "rheo_core.drafting", "pool(self.prefix + self.nodes.tokens_to(node))", "pool(self.prefix)"),
+    Fault("Remark 2", "rheo_core.growth", "pool(self.prefix + self.nodes.tokens_to(node))", "pool(self.prefix)"),
     Fault(
         "Theorem 3, Eq. (2)",
         "rheo_core.rates",
@@ -135,7 +135,7 @@ FAULTS = (
     Fault(
         "Table 4", "gpu_runner.reproduce.experiments", "TreeShape(3, 1, 3)", "TreeShape(3, 2, 3)", ("::test_table_4",)
     ),
-    Fault("Table 5", "rheo_core.rows", "row.order[:support] if", "row.order if", ("tests/core",)),
+    Fault("Table 5", "rheo_core.models", "row.order[:support] if", "row.order if", ("tests/core",)),
     Fault(
         "Table 5",
         "gpu_runner.reproduce.experiments",
@@ -171,7 +171,7 @@ FAULTS = (
     Fault("5.3 Theorem 3's", "rheo_core.rates", "if thinned else pool.tail", "if not thinned else pool.tail"),
     Fault(
         "5.3 m = 0",
-        "rheo_core.proxies",
+        "rheo_core.pool",
         "        return score[order[0]]",
         "        return score[order[-1]]",
         ("tree_is_top_k",),
@@ -185,7 +185,7 @@ FAULTS = (
     ),
     Fault(
         "5.4, Figure 4",
-        "rheo_core.rows",
+        "rheo_core.models",
         'check_law(softmax(x), "softmax(logits)")',
         'check_law(softmax(x, temperature), "softmax(logits)")',
         ("rheostat",),
@@ -232,7 +232,10 @@ FAULTS = (
         "sorted(reversed(range(len(scores))), key",
     ),
     Fault(
-        "C.1 Prune_R", "rheo_core.drafting", "rank(nodes.score)[: shape.budget]", "rank(nodes.score)[-shape.budget :]"
+        "C.1 Prune_R",
+        "rheo_core.construction",
+        "rank(nodes.score)[: shape.budget]",
+        "rank(nodes.score)[-shape.budget :]",
     ),
     Fault(
         "Lemma 4",

@@ -23,12 +23,12 @@ REASONS: dict[str, str] = {
     "rheo_core/verification.py::rrsw: sampled + 1 -> sampled - 1": _TRIED_AGAIN,
     "rheo_core/verification.py::sequential_rejection: 0 -> 1": _ADDRESS,
     "rheo_core/verification.py::ratio: p >= q -> p > q": _SAME_AT_EQUALITY,
-    "rheo_core/drafting.py::tail_address: 0 -> 1": _ADDRESS,
-    "rheo_core/drafting.py::tail_address: 0 -> 1 (2)": _ADDRESS,
-    "rheo_core/drafting.py::_expanded: depth < shape.depth -> depth <= shape.depth": _UNUSED,
-    "rheo_core/drafting.py::Growth.advance: line dropped: return None": _UNUSED,
-    "rheo_core/drafting.py::Growth._push: self.nodes.depth_of(parent) + 1 -> self.nodes.depth_of(parent) - 1": _SHIFT,
-    "rheo_core/drafting.py::Growth._push: 1 -> 2": _SHIFT,
+    "rheo_core/construction.py::tail_address: 0 -> 1": _ADDRESS,
+    "rheo_core/construction.py::tail_address: 0 -> 1 (2)": _ADDRESS,
+    "rheo_core/construction.py::_expanded: depth < shape.depth -> depth <= shape.depth": _UNUSED,
+    "rheo_core/growth.py::Growth.advance: line dropped: return None": _UNUSED,
+    "rheo_core/growth.py::Growth._push: self.nodes.depth_of(parent) + 1 -> self.nodes.depth_of(parent) - 1": _SHIFT,
+    "rheo_core/growth.py::Growth._push: 1 -> 2": _SHIFT,
     "rheo_core/pool.py::Pool.__init__: line dropped: if self.tail is not None: self.tail.flags.writeable = False": _GUARD,  # noqa: E501
     "rheo_core/pool.py::Pool.__init__: line dropped: self.tail.flags.writeable = False": _GUARD,
     "rheo_core/pool.py::Pool.__init__: best <= 1 -> best < 1": _SAME_AT_EQUALITY,
@@ -37,15 +37,12 @@ REASONS: dict[str, str] = {
     "rheo_core/pool.py::Pool.proxy_score: 1 -> 2": _DEFAULT,
     "rheo_core/tree.py::module: 2 -> 3": "FILL is a name for a kind of node; nothing but SAMPLED is ever asked for",
     "rheo_core/laws.py::tail_law: line dropped: lead = list(lead)": "the list only serves the text of the error",
-    "rheo_core/registry.py::TreeMethod.__post_init__: line dropped: if self.lead is not None: object.__setattr__(self, 'lead', c ... nt('lead', self.lead, 0))": _CHECK,  # noqa: E501
-    "rheo_core/registry.py::TreeMethod.__post_init__: line dropped: object.__setattr__(self, 'lead', check_count('lead', self.lead, 0))": _CHECK,  # noqa: E501
-    "rheo_core/registry.py::TreeMethod.cycle: line dropped: prefix = check_prefix(prefix, pair)": _CHECK,
-    "rheo_core/registry.py::_bare_cycle: len(tokens) - 1 -> len(tokens) + 1": _COUNTED_AGAIN,
-    "rheo_core/registry.py::_bare_cycle: 1 -> 2": _COUNTED_AGAIN,
-    "rheo_core/registry.py::method.mark: name or getattr(body, '__name__', 'method') -> name and getattr(body, '__name__', 'method')": "a name, not a law",  # noqa: E501
-    "rheo_core/registry.py::_is_pair: isinstance(value, tuple) and len(value) == 2 -> isinstance(value, tuple) or len(value) == 2": _CHECK,  # noqa: E501
-    "rheo_core/registry.py::verify_node: 1 -> 2 (2)": _NOT_READ,
-    "rheo_core/registry.py::verify_node: 0 -> 1": _ADDRESS,
+    "rheo_core/methods.py::TreeMethod.__post_init__: line dropped: if self.lead is not None: object.__setattr__(self, 'lead', c ... nt('lead', self.lead, 0))": _CHECK,  # noqa: E501
+    "rheo_core/methods.py::TreeMethod.__post_init__: line dropped: object.__setattr__(self, 'lead', check_count('lead', self.lead, 0))": _CHECK,  # noqa: E501
+    "rheo_core/methods.py::TreeMethod.cycle: line dropped: prefix = check_prefix(prefix, pair)": _CHECK,
+    "rheo_core/methods.py::method.mark: name or getattr(body, '__name__', 'method') -> name and getattr(body, '__name__', 'method')": "a name, not a law",  # noqa: E501
+    "rheo_core/verification.py::verify_node: 1 -> 2 (2)": _NOT_READ,
+    "rheo_core/verification.py::verify_node: 0 -> 1": _ADDRESS,
     "rheo_core/proxies.py::module: True -> False": _HELD,
     "rheo_core/proxies.py::Constant: line dropped: uses_token = False": _SLOWER,
     "rheo_core/proxies.py::Constant: False -> True": _SLOWER,

@@ -62,13 +62,13 @@ def test_mutants_compile_and_differ_from_the_source(module):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_keys_are_unique(name):
-    keys = [mutant.key for mutant in mutants(Path("rheo_core") / f"{name}.py")]
+    keys = [mutant.key for mutant in mutants(MODULES[name])]
     assert len(keys) == len(set(keys))
 
 
 @pytest.mark.slow
 def test_every_reason_belongs_to_a_mutant():
-    keys = {mutant.key for name in MODULES for mutant in mutants(Path("rheo_core") / f"{name}.py")}
+    keys = {mutant.key for name in MODULES for mutant in mutants(MODULES[name])}
     assert set(REASONS) <= keys
 
 

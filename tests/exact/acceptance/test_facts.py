@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from exact import certify, law, target_law
 from exact.enumeration.tree_classes import classes
-from rheo_core import DraftRow, Pair, TreeMethod, TreeShape, laws, method, proxies, speculate
+from rheo_core import DraftRow, Pair, TreeMethod, TreeShape, checks, method, proxies, speculate
 from rheo_core.proxies import Constant
 from rheo_core.verification import algorithm_1, rrsw
 from tests.exact.laws import first_token, replayed_law
@@ -172,7 +172,7 @@ def test_the_base_case_with_z_1_is_another_tree():
 
 def test_z_as_one_minus_the_lead_falls_below_the_next_token_in_float32():
     """The row whose tail would be a "law" of sum 2.04; ours is summed over the tail."""
-    q = laws.check_law(np.array([0.9999999, 1.5e-7, 4e-8, 4e-8, 1.3e-8], np.float32), "q")
+    q = checks.check_law(np.array([0.9999999, 1.5e-7, 4e-8, 4e-8, 1.3e-8], np.float32), "q")
     z = np.float32(1) - q[0]
     assert z < q[1]
     assert float((q[1:] / z).sum()) == pytest.approx(2.04, abs=0.005)

@@ -14,7 +14,7 @@ from exact.acceptance.sweeps import survival_mean, sweep, sweep_mean
 from exact.enumeration.walk import outcomes
 from exact.methods.rows_file import shipped_rows
 from rheo_core import SAMPLED, Pair, TreeShape, methods, rates
-from rheo_core.drafting import layered
+from rheo_core.construction import layered
 from tests.pairs import alike, both, drawn_models, rational, rows, rule, shapes
 
 pytestmark = pytest.mark.exact

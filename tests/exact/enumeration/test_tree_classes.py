@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from exact import TooManyOutcomes
 from exact.enumeration.cycle_law import exact_pair
 from exact.enumeration.tree_classes import BRUTE_FORCE_LIMIT, brute_force_classes, classes, grown_classes, unpruned
-from rheo_core import SAMPLED, Pair, RecordingChooser, SamplingChooser, TreeShape, proxies
-from rheo_core.drafting import NotGrowable, grown, layered
+from rheo_core import SAMPLED, Pair, SamplingChooser, TreeShape, proxies
+from rheo_core.construction import layered
+from rheo_core.growth import NotGrowable, grown
 from rheo_core.pool import Drafter
 from tests.pairs import (
     HAND_MADE,
@@ -28,6 +29,7 @@ from tests.pairs import (
     shapes,
     varied,
 )
+from tests.recording import RecordingChooser
 
 pytestmark = pytest.mark.exact
 

@@ -8,7 +8,7 @@ import pytest
 from exact.proofs import survival
 from exact.proofs.forks import Forks, Linear
 from rheo_core import SAMPLED, Pair, TreeShape, proxies
-from rheo_core.drafting import expand
+from rheo_core.construction import expand
 from rheo_core.pool import Drafter
 
 pytestmark = pytest.mark.exact

@@ -23,8 +23,7 @@ import pytest
 from exact import law
 from exact.enumeration.tree_classes import TreeClass, brute_force_classes, grown_classes
 from rheo_core import Chooser, DraftRow, Pair, Tree, TreeShape, speculate
-from rheo_core.pool import Drafter
-from rheo_core.proxies import RHEO
+from rheo_core.pool import RHEO, Drafter
 from rheo_core.rates import rheo_rate
 from tests.pairs import rational, rule, varied
 

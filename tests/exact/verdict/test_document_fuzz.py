@@ -112,7 +112,7 @@ FIGURES = ("acceptance_length", "total_variation")
 def fuzz(count, seed):
     """How many of `count` forged documents were accepted, taken in part as recorded, refuted, refused."""
     rng, seeds = random.Random(seed), [json.loads(make().to_json()) for make in SEEDS.values()]
-    known: dict[str, dict] = {}
+    known: dict[str, dict[str, Any]] = {}
     ends, wrong, slowest = dict.fromkeys(("held", "recorded", "Wrong", "refused"), 0), [], 0.0
     for number in range(count):
         forged = mutated(seeds[number % len(seeds)], rng)

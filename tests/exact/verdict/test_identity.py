@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import importlib
 import json
 import pickle
 import sys
@@ -21,7 +22,8 @@ from exact.verdict import every_target, identity, reference_code, watched_proxy
 from exact.verdict.document import parts
 from exact.verdict.identity import as_it_runs, identities, is_ours, unknown_parts
 from exact.verdict.reference_code import altered_reference
-from rheo_core import InvalidInput, TreeMethod, TreeShape, proxies, registry, verification
+from rheo_core import InvalidInput, TreeMethod, TreeShape, proxies, verification
+from rheo_core.growth import grown
 from rheo_core.verification import algorithm_1, in_slot_order, rrsw
 from tests.pairs import alike, rational, rule, varied
 
@@ -35,6 +37,8 @@ P |= {"1,1": "330", "1,2": "033", "2,0": "033", "2,1": "303", "2,2": "033"}
 SHAPE = TreeShape(3, 2, 4)
 SMALL = TreeShape(2, 2, 3)
 ROWS = varied(rational(1, 2, 3), rational(3, 1, 1))
+
+METHODS_MODULE = importlib.import_module("rheo_core.methods")  # whose attribute of the package is the mapping
 
 
 def sixths(rows):
@@ -120,7 +124,7 @@ class Overriding(TreeMethod):
     """A tree method whose cycle is another one: it emits the draft's best token."""
 
     def cycle(self, target, draft, prefix, shape, chooser, ids=None):
-        return registry.Cycle((int(np.argmax(draft(prefix))),), 0, None)
+        return METHODS_MODULE.Cycle((int(np.argmax(draft(prefix))),), 0, None)
 
 
 PAPER = "min{q(x_m), z}"
@@ -200,8 +204,8 @@ def patched(monkeypatch, what):
         monkeypatch.setattr(proxies.ProxyRule, "__call__", lambda self, score, order, m, y: score[y])
     elif what == "attribute access":
         monkeypatch.setattr(proxies.ProxyRule, "__getattribute__", object.__getattribute__, raising=False)
-    elif what == "registry":
-        monkeypatch.setattr(registry, "CONSTRUCTIONS", {**registry.CONSTRUCTIONS, "layered": registry.grown})
+    elif what == "constructions":
+        monkeypatch.setattr(METHODS_MODULE, "CONSTRUCTIONS", {**METHODS_MODULE.CONSTRUCTIONS, "layered": grown})
     elif what == "default of a field":
         monkeypatch.setattr(TreeMethod.__dataclass_fields__["lead"], "default", 2)
     elif what == "module":
@@ -217,10 +221,10 @@ ALTERED = {
     "global": "rheo_core.verification.residual",
     "built-in name": "rheo_core.verification.min",
     "keyword default": "rheo_core.verification.algorithm_1",
-    "frozen value": "rheo_core.proxies.RHEO",
-    "method of a class": "rheo_core.proxies.",
-    "attribute access": "rheo_core.proxies.",
-    "registry": "rheo_core.registry.CONSTRUCTIONS",
+    "frozen value": "rheo_core.pool.RHEO",
+    "method of a class": "rheo_core.pool.",
+    "attribute access": "rheo_core.pool.",
+    "constructions": "rheo_core.methods.CONSTRUCTIONS",
     "default of a field": "rheo_core.",
     "module": "rheo_core.",
     "number of the checks": "exact.enumeration.tree_classes.BRUTE_FORCE_LIMIT",

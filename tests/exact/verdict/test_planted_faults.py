@@ -11,11 +11,9 @@ import pytest
 from exact import certify, law, target_law
 from rheo_core import Pair, SamplingChooser, TreeMethod, TreeShape, method, speculate
 from rheo_core.laws import residual
-from rheo_core.pool import Drafter
-from rheo_core.proxies import RHEO
-from rheo_core.registry import descend
+from rheo_core.pool import RHEO, Drafter
 from rheo_core.tree import FILL, ROOT, SAMPLED, Nodes
-from rheo_core.verification import algorithm_1, sequential_rejection
+from rheo_core.verification import algorithm_1, sequential_rejection, verify_tree
 from tests.exact.laws import first_token, text_law, total_variation
 from tests.pairs import alike, both, rational, rule
 
@@ -61,7 +59,7 @@ def ranked(key, parents_by=None):
                     places[level[-1]] = (place, slot)
             frontier = rank(level)[: shape.width]
         kept = rank(range(len(nodes)))[: shape.budget]
-        return descend(nodes.tree(np.dtype(object), kept), drafter, prefix, algorithm_1, chooser)
+        return verify_tree(nodes.tree(np.dtype(object), kept), drafter, prefix, algorithm_1, chooser)
 
     return cycle
 
@@ -165,7 +163,7 @@ def test_r5_fill_slots_that_do_not_exclude_y():
         slots += [(slot, FILL, int(pool.row.order[slot - 1]), 0) for slot in range(2, shape.width)]
         for slot, kind, token, score in slots:
             nodes.append(ROOT, slot, kind, token, score)
-        return descend(nodes.tree(np.dtype(object)), drafter, prefix, algorithm_1, chooser)
+        return verify_tree(nodes.tree(np.dtype(object)), drafter, prefix, algorithm_1, chooser)
 
     shape = TreeShape(3, 1, 3)
     found, right = certify(cycle, p, q, shape), certify("rheo", p, q, shape)

@@ -13,7 +13,7 @@ import pytest
 
 from exact.enumeration.cycle_law import cycle_law
 from rheo_core import SAMPLED, Pair, SamplingChooser, TreeMethod, TreeShape, laws, proxies
-from rheo_core.drafting import layered
+from rheo_core.construction import layered
 from rheo_core.pool import Drafter
 from rheo_core.verification import algorithm_1, rrsw, vanilla
 from tests.exact.laws import replayed_law

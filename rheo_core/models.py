@@ -9,14 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rheo_core.errors import InvalidInput, check_count
-from rheo_core.laws import Row, RowLike, check_law, check_logits, check_temperature, softmax, without
+from rheo_core.checks import (
+    InvalidInput,
+    check_count,
+    check_id,
+    check_law,
+    check_logits,
+    check_map,
+    check_same,
+    check_temperature,
+)
+from rheo_core.laws import Row, RowLike, softmax, without
 
 Prefix = tuple[int, ...]
 TargetModel = Callable[[Prefix], RowLike]
@@ -201,39 +209,6 @@ def _by_length(item: tuple[Prefix, Any]) -> tuple[int, Prefix]:
 
 def _law_row(law: Row) -> DraftRow:
     return DraftRow(law, lambda lead: without(law, lead), law, plain=True)
-
-
-def check_same(row: Row, other: Row, name: str, other_name: str) -> None:
-    """Raise unless two rows have one length and one arithmetic."""
-    if len(row) != len(other):
-        raise InvalidInput(name, f"{len(row)} entries", f"{len(other)}, as in {other_name}")
-    if row.dtype != other.dtype:
-        raise InvalidInput(name, row.dtype, f"the arithmetic of {other_name}, {other.dtype}")
-
-
-def check_map(ids: Sequence[int] | None, draft_size: int, target_size: int) -> None:
-    """Raise unless `ids` maps the draft vocabulary into the target's, one to one."""
-    if ids is None:
-        if draft_size != target_size:
-            raise InvalidInput(
-                "draft vocabulary", draft_size, f"the target's, {target_size}, or a map ids[draft id] = target id"
-            )
-        return
-    if len(ids) != draft_size:
-        raise InvalidInput("ids", f"{len(ids)} entries", f"one for each of the {draft_size} draft ids")
-    seen: dict[int, int] = {}
-    for draft_id, target_id in enumerate(ids):
-        check_id(target_id, target_size, f"ids[{draft_id}]")
-        if target_id in seen:
-            raise InvalidInput(f"ids[{draft_id}]", target_id, f"a target id of its own (ids[{seen[target_id]}] has it)")
-        seen[target_id] = draft_id
-
-
-def check_id(token: Any, size: int, name: str) -> int:
-    """`token` as an int; raises unless it is an id of a vocabulary of `size` tokens (negative ids are refused)."""
-    if isinstance(token, bool) or not isinstance(token, Integral) or not 0 <= int(token) < size:
-        raise InvalidInput(name, token, f"a token id in 0..{size - 1}")
-    return int(token)
 
 
 def check_prefix(prefix: Iterable[int], pair: Pair) -> Prefix:

@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, overload
 
 import numpy as np
 
 from rheo_core import proxies
+from rheo_core.checks import InvalidInput, check_count, check_id
 from rheo_core.chooser import Chooser
-from rheo_core.drafting import grown, layered
-from rheo_core.errors import InvalidInput, check_count
-from rheo_core.pool import Drafter
-from rheo_core.proxies import Proxy
-from rheo_core.rows import DraftModel, Pair, Prefix, TargetModel, check_id, check_prefix
-from rheo_core.tree import ROOT, SAMPLED, Nodes, Tree, TreeShape
-from rheo_core.verification import Verify, algorithm_1, rrsw, vanilla
+from rheo_core.construction import layered
+from rheo_core.growth import grown
+from rheo_core.models import DraftModel, Pair, Prefix, TargetModel, check_prefix
+from rheo_core.pool import Drafter, Proxy
+from rheo_core.tree import Nodes, Tree, TreeShape
+from rheo_core.verification import Verify, algorithm_1, rrsw, vanilla, verify_tree
 
 Claim = Literal["lossless", "lossy"] | None
 CONSTRUCTIONS = MappingProxyType({"layered": layered, "grown": grown})
@@ -110,7 +109,7 @@ class TreeMethod:
         prefix = check_prefix(prefix, pair)
         drafter = self.drafter(pair, shape)
         tree = CONSTRUCTIONS[self.construction](drafter, prefix, shape, chooser)
-        tokens = descend(tree, drafter, prefix, self.verify, chooser, cycle_number(chooser))
+        tokens = verify_tree(tree, drafter, prefix, self.verify, chooser, cycle_number(chooser))
         return Cycle(tokens, len(tokens) - 1, tree)
 
 
@@ -181,51 +180,6 @@ def method(function: Callable[..., Any] | None = None, /, *, name: str | None = 
         return FunctionMethod(body, str(name or getattr(body, "__name__", "method")), claim)
 
     return mark if function is None else mark(function)
-
-
-def descend(
-    tree: Tree, drafter: Drafter, prefix: Prefix, verify: Verify, chooser: Chooser, cycle: int = 0
-) -> tuple[int, ...]:
-    """Verify a tree from the root, parent by parent, until the text leaves it; the emitted tokens."""
-    node = ROOT
-    tokens: tuple[int, ...] = ()
-    while True:
-        children = tree.children(node)
-        token, child = verify_node(tree, node, children, drafter, prefix + tokens, verify, chooser, cycle)
-        tokens = (*tokens, token)
-        if child == -1:
-            return tokens
-        node = children[child]
-
-
-def verify_node(
-    tree: Tree,
-    node: int,
-    children: list[int],
-    drafter: Drafter,
-    context: Prefix,
-    verify: Verify,
-    chooser: Chooser,
-    cycle: int = 0,
-) -> tuple[int, int]:
-    """Run a verification rule on the children of one node; its answer is checked against the candidates."""
-    candidates = [int(tree.token[child]) for child in children]
-    sampled = next((i for i, child in enumerate(children) if tree.kind[child] == SAMPLED), -1)
-    p = drafter.pair.p(context)
-    tail = drafter.tail(context) if sampled != -1 else None
-    verdict = verify(p, tail, list(candidates), sampled, drafter.m, chooser, (cycle, tree.path(node)))
-    return check_verdict(verdict, candidates, len(p))
-
-
-def check_verdict(verdict: Any, candidates: Sequence[int], size: int) -> tuple[int, int]:
-    """A rule's answer (token, child); raises unless `child` is -1 or the index of `token` among the candidates."""
-    if not isinstance(verdict, tuple) or len(verdict) != 2:
-        raise InvalidInput("result of verify", verdict, "a pair (token, index of the accepted candidate or -1)")
-    token, child = check_id(verdict[0], size, "token emitted by verify"), verdict[1]
-    is_index = not isinstance(child, bool) and isinstance(child, Integral)
-    if not is_index or not -1 <= int(child) < len(candidates) or (child != -1 and candidates[child] != token):
-        raise InvalidInput("child", child, f"-1 or the index of token {token} among the candidates {list(candidates)}")
-    return token, int(child)
 
 
 methods: Mapping[str, Method] = MappingProxyType(

@@ -1,8 +1,7 @@
-"""The two constructions of the dynamic draft tree.
+"""The kept tree built best-first, drawing only what it keeps.
 
-`layered` is the construction of the paper and of EAGLE (section 2.1): K parents a level, D levels, prune to R. `Growth`
-builds the kept tree best-first and draws only what it keeps. For a proxy that ignores Y and lies in [q(x_{m+1}), 1]
-both give the same tree in the same order from the same draws (by address).
+For a proxy that ignores Y and lies in [q(x_{m+1}), 1] this is the tree of `rheo_core.construction.layered`, in the same
+order and from the same draws (by address), without its unpruned nodes: what makes classes enumerable.
 """
 
 from __future__ import annotations
@@ -10,49 +9,17 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import Any
 
+from rheo_core.checks import InvalidInput
 from rheo_core.chooser import Chooser
-from rheo_core.errors import InvalidInput
+from rheo_core.construction import tail_address
 from rheo_core.laws import Row
-from rheo_core.pool import Drafter, Pool, Slot
-from rheo_core.rows import Prefix
-from rheo_core.tree import ROOT, SAMPLED, Nodes, SlotPath, Tree, TreeShape, rank
+from rheo_core.models import Prefix
+from rheo_core.pool import Drafter, Pool
+from rheo_core.tree import ROOT, SAMPLED, Nodes, SlotPath, Tree, TreeShape
 
 
 class NotGrowable(InvalidInput):
     """A proxy for which best-first growth is not the paper's construction."""
-
-
-def tail_address(path: SlotPath) -> tuple[Any, ...]:
-    """Address of the draw of Y below the parent at `path`."""
-    return ("tail", 0, path, 0)
-
-
-def expand(drafter: Drafter, prefix: Prefix, shape: TreeShape, chooser: Chooser) -> Tree:
-    """The unpruned tree U, ranked: the K best nodes of each level are expanded, D levels deep."""
-    nodes = _expanded(drafter, prefix, shape, chooser)
-    return nodes.tree(drafter.pair.p(prefix).dtype, rank(nodes.score))
-
-
-def layered(drafter: Drafter, prefix: Prefix, shape: TreeShape, chooser: Chooser) -> Tree:
-    """Prune_R(U): expand, then keep the R best nodes (appendix C.1)."""
-    nodes = _expanded(drafter, prefix, shape, chooser)
-    return nodes.tree(drafter.pair.p(prefix).dtype, rank(nodes.score)[: shape.budget])
-
-
-def _expanded(drafter: Drafter, prefix: Prefix, shape: TreeShape, chooser: Chooser) -> Nodes:
-    """U level by level, each level from left to right."""
-    nodes = Nodes()
-    frontier = [ROOT]
-    for depth in range(1, shape.depth + 1):
-        level: list[int] = []
-        for parent in frontier:  # in rank order, so that a level stands from left to right
-            pool = drafter.pool(prefix + nodes.tokens_to(parent))
-            sampled = None if pool.tail is None else chooser.index(pool.tail, at=tail_address(nodes.path(parent)))
-            level += [_add(nodes, drafter, parent, slot) for slot in pool.slots(sampled)]
-        if depth < shape.depth:
-            best = rank([nodes.score[node] for node in level])[: shape.width]
-            frontier = [level[position] for position in best]
-    return nodes
 
 
 def grown(drafter: Drafter, prefix: Prefix, shape: TreeShape, chooser: Chooser) -> Tree:
@@ -61,12 +28,6 @@ def grown(drafter: Drafter, prefix: Prefix, shape: TreeShape, chooser: Chooser) 
     while (tail := growth.advance()) is not None:
         growth.settle(chooser.index(tail, at=tail_address(growth.path)))
     return growth.tree()
-
-
-def _add(nodes: Nodes, drafter: Drafter, parent: int, slot: Slot) -> int:
-    number, kind, draft_id, score = slot
-    path_score = score if parent == ROOT else nodes.score[parent] * score
-    return nodes.append(parent, number, kind, drafter.pair.target_id(draft_id), path_score)
 
 
 class Growth:
