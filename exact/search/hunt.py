@@ -11,12 +11,15 @@ import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from exact.enumeration.fixed_trees import NodeMethod
+from exact.enumeration.walk import EnumerationError
 from exact.methods.load import own_errors
 from exact.runtime import executors
 from exact.runtime.journal import Journal
@@ -26,7 +29,10 @@ from exact.search.exhaustive import KINDS, Coverage, Progress, Subject, sweep
 from exact.verdict.certificate import Certificate
 from exact.verdict.certify import certify
 from exact.verdict.counterexample import Counterexample
-from rheo_core import InvalidInput, Method, TreeMethod
+from exact.verdict.handed import RefusedCall
+from exact.verdict.replay_check import own_parts
+from exact.verdict.strategies import small_pairs
+from rheo_core import InvalidInput, Method, TreeMethod, TreeShape
 from rheo_core.checks import check_count
 
 QUICK, OWN, WIDE, WIDER = "quick", "own lead", "wide", "wider"
@@ -244,7 +250,19 @@ class _Hunt:
             self.result.certificate = self.certified(self.best)
         else:
             self.refuse_broken()
+            self.watch()
         return self.result
+
+    def watch(self) -> None:
+        """Certify a user's own rule on a few rows, where its calls are watched: a refused one was not hunted at all."""
+        for pair in islice(small_pairs(), 4) if own_parts(self.subject.method) else ():
+            shape = TreeShape(pair.size, 2, 2 * pair.size)
+            with suppress(EnumerationError), own_errors(self.subject.method):
+                try:
+                    certify(self.subject.method, pair.target, pair.draft, shape, second=False)
+                except InvalidInput as refusal:  # a rule may have no tree of this shape
+                    if isinstance(refusal, RefusedCall):
+                        raise
 
     def phases(self, max_vocabulary: int, seed: int, first: bool) -> bool:
         """Look, then look for something smaller; whether everything within the bounds was tried."""

@@ -22,6 +22,10 @@ from rheo_core.verification import Place
 UNTOUCHED = "a rule that leaves the rows that it is given as they are"
 
 
+class RefusedCall(InvalidInput):
+    """What a rule did that no verdict can rest on; it is not the rule that raised it."""
+
+
 class CycleNumber:
     """The number of a cycle, equal to an int in all that it answers; `read` is called before any answer."""
 
@@ -111,7 +115,7 @@ class Handed:
         """Raise `InvalidInput` where the rule wrote into a row."""
         name = next((name for name, row, copy in self._rows if row.tolist() != copy.tolist()), None)
         if name is not None:
-            raise InvalidInput(rule, f"numbers written into its row {name}", UNTOUCHED)
+            raise RefusedCall(rule, f"numbers written into its row {name}", UNTOUCHED)
 
     def verify(
         self,

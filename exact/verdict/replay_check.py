@@ -27,7 +27,7 @@ from exact.runtime.patches import applied
 from exact.runtime.reachable import State
 from exact.runtime.unseen import Watch, nobody_watches, stand_ins
 from exact.runtime.unsupported import Unsupported
-from exact.verdict.handed import UNTOUCHED, Handed
+from exact.verdict.handed import UNTOUCHED, Handed, RefusedCall
 from exact.verdict.identity import CycleMethod, is_ours
 from exact.verdict.watched_proxy import WatchedProxy
 from rheo_core import DraftRow, FunctionMethod, InvalidInput, Method, TreeMethod
@@ -39,10 +39,6 @@ LEAST = 500
 
 NO_MASS, ALL_MASS = Fraction(0), Fraction(1)
 LOOKED = "a rule that does not look at the cycle number in `at`: it does not lose in the first {}, but may later"
-
-
-class RefusedCall(InvalidInput):
-    """What a rule did that no verdict can rest on; it is not the rule that raised it."""
 
 
 class Steady:
@@ -140,7 +136,10 @@ class RuleWatch:
         self.proxy: WatchedProxy | None = None
         self.hooked = True
         self._looked_at = 0
-        self.census = _CENSUS.get() or _census()
+        shared: list[Census] = _CENSUS.get() or []
+        self.census = shared[0] if shared else _census()
+        if not shared and (kept := _CENSUS.get()) is not None:
+            kept.append(self.census)
         self.running = 0
         self._stale = False
 
@@ -267,7 +266,7 @@ class _StandIns:
 
 
 _STAND_INS = _StandIns()
-_CENSUS: ContextVar[Census | None] = ContextVar("census", default=None)
+_CENSUS: ContextVar[list[Census] | None] = ContextVar("census", default=None)
 _WATCH: ContextVar[RuleWatch | None] = ContextVar("watch", default=None)
 
 
@@ -301,8 +300,9 @@ def _census() -> Census:
 
 @contextmanager
 def one_census() -> Iterator[None]:
-    """Within, the generators of the process are looked for once: that takes some milliseconds."""
-    token = _CENSUS.set(_CENSUS.get() or _census())
+    """Within, the generators of the process are looked for once at most: that takes some milliseconds."""
+    shared = _CENSUS.get()
+    token = _CENSUS.set([] if shared is None else shared)
     try:
         yield
     finally:

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import sys
 from fractions import Fraction as F
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 
 from exact import assert_lossless, certify
 from exact.runtime.reachable import State
+from exact.search.cases import Bounds
+from exact.search.hunt import exhaust
 from exact.verdict.handed import Handed
 from rheo_core import DraftRow, InvalidInput, TreeMethod, TreeShape, method
 from rheo_core.verification import algorithm_1
@@ -241,3 +244,11 @@ def test_a_refusal_of_the_rule_itself_is_no_shape_that_does_not_apply(monkeypatc
     assert_lossless("spechub", examples=1)  # whose own shape check says which trees it has
     monkeypatch.setattr(InvalidInput, "by_rule", property(lambda self: False, lambda self, value: None))
     assert_lossless(refusing, examples=1)  # planted fault: swallowed, and passed
+
+
+def test_a_hunt_says_nothing_of_a_rule_that_is_refused(monkeypatch):
+    rule = coin_unused()
+    with pytest.raises(InvalidInput, match="a call that changes `kept`"):
+        exhaust(rule, [Bounds(2, depth=1, budget=1, width=1, alike=2, dependent=1)])
+    monkeypatch.setattr(sys.modules["exact.search.hunt"], "own_parts", lambda rule: {})  # planted fault: nobody watches
+    assert exhaust(rule, [Bounds(2, depth=1, budget=1, width=1, alike=2, dependent=1)]).counterexample is None
