@@ -67,7 +67,8 @@ CALLS = (
 NASTY = (
     "", " ", "-1", "0", "1", "2", "3", "7", "nan", "inf", "-inf", "1e999", "1e999999999", "0x10", "1_000", "1/0", "0/1",
     "-0", "1.5", "true", "null", "[]", "{}", "*", "a:b", ":", "rule.py:", "rule.py:none", "function.py:target", ".",
-    "/", "/dev/null", "/dev/full", "missing/x", "rows.json", "certificate.json", "binary", "deep.json", "records.jsonl",
+    "/", "/dev/null", "/dev/full", "/dev/zero", "missing/x",
+    "rows.json", "certificate.json", "binary", "deep.json", "records.jsonl",
     "rule.py:rule", "τ", "\udc80", "a\nb", "\x1b[31m", "x" * 5000, "--", "--json", "--help", "-h", "%s", "{0}",
     "rheo", "rheo-raw", "chain", "99999999999999999999",
 )  # fmt: skip

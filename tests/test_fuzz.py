@@ -44,3 +44,24 @@ def test_an_exception_that_comes_out_is_seen(monkeypatch):
 
     monkeypatch.setattr(options, "outcome", outcome)
     assert fuzz.ended(["rheo-exact", "table1"]).problem == "ended with None"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("certify rheo --rows /dev/zero --depth 1 --budget 1", "rows file: got /dev/zero, expected at most"),
+        ("certify rheo --resume /dev/zero --depth 1 --budget 1", "resume: got /dev/zero, expected a regular file"),
+        ("certify rheo --width 2 --depth 99999999999999999999 --budget 1 --arithmetic float64", "error: "),
+    ],
+)
+def test_what_the_fuzz_found(line, said):
+    """Endless files, and a depth that no list can have."""
+    found = fuzz.ended(["rheo-exact", *line.split()], 60)
+    assert (found.code, found.problem) == (2, "")
+    assert said in found.err
+
+
+def test_the_size_of_a_hunt_may_be_beyond_any_float():
+    line = "hunt chain --seconds 0.2 --denominator 1 --depth 7 --width 1 --budget 1"
+    found = fuzz.ended(["rheo-exact", *line.split()], 60)
+    assert (found.code, found.problem) == (0, "")

@@ -25,7 +25,7 @@ from exact.search.cases import blocks
 from exact.search.exhaustive import Progress as Report
 from exact.search.exhaustive import Subject
 from exact.search.hunt import plan_of
-from exact.search.summary import coverage_lines, rows_line
+from exact.search.summary import coverage_lines, rough, rows_line
 from exact.verdict.counterexample import Counterexample, Table
 from exact.verdict.document import key, number
 from rheo_core import InvalidInput
@@ -167,7 +167,7 @@ def _say_plan(chosen: str, max_vocabulary: int, lead: int | None, seconds: float
     cases = sum(level.cases for level in levels)
     then = "then cases by chance; " if bounds is None else ""
     options.err.print(
-        f"hunting {chosen}: up to {len(levels)} levels, {float(cases):.3g} cases, {then}at most {seconds:g} s",
+        f"hunting {chosen}: up to {len(levels)} levels, {rough(cases)} cases, {then}at most {seconds:g} s",
         highlight=False,
         soft_wrap=True,
     )

@@ -302,6 +302,8 @@ def outcome(app: typer.Typer, line: list[str]) -> tuple[int, str | None]:
     except RecursionError:
         too_deep = "something too deep (a document's nesting, or a --depth of hundreds)"
         return BAD_INPUT, f"input: got {too_deep}, expected what --help describes"
+    except (OverflowError, MemoryError) as error:
+        return BAD_INPUT, f"input: got a number or a size that is too large ({told(error)}), expected smaller ones"
     except OSError as error:
         nowhere()
         reason = error.strerror or error

@@ -29,6 +29,9 @@ from rheo_core.models import Prefix
 ARITHMETICS = ("rational", "float64", "float32", "float16")
 Context = Mapping[str, Any]
 
+MOST_BYTES = 2**28
+"""What a rows file may hold: rows of a tiny vocabulary need far less."""
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -111,9 +114,13 @@ def read_rows(
     """Read a rows file. Raises `InvalidInput`, naming the file and the entry, on anything that is not one."""
     file = Path(path)
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        with file.open("rb") as opened:
+            data = opened.read(MOST_BYTES + 1)  # a device such as /dev/zero has no end
+        text = data.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput("rows file", str(path), f"a readable file ({_reason(error)})") from None
+    if len(data) > MOST_BYTES:
+        raise InvalidInput("rows file", str(path), f"at most {MOST_BYTES} bytes")
     return parse_rows(text, file.stem, temperature, support, arithmetic)
 
 

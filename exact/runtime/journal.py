@@ -22,7 +22,7 @@ import numpy as np
 from exact.enumeration.rationals import long_numbers
 from exact.runtime import atomic_files
 from exact.runtime.executors import as_done
-from exact.runtime.own_code import digest_of, own_files, project_digest
+from exact.runtime.own_code import digest_of, notes_opened, own_files, project_digest
 from exact.runtime.provenance import versions
 from rheo_core import InvalidInput
 
@@ -52,6 +52,8 @@ class Journal:
 
     @long_numbers()
     def _open(self, path: Path) -> None:
+        if path.exists() and not path.is_file():
+            raise InvalidInput("resume", str(path), "a regular file, or a new one")
         try:
             lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
             whole = [line for line in lines if line.endswith("\n")]
@@ -77,7 +79,7 @@ class Journal:
     def _check_files(self) -> None:
         """Raise where the user's code or data is not what the results are of."""
         changed = [path for path, digest in self.files.items() if digest_of(path) != digest]
-        if self.known:
+        if self.known and notes_opened():
             changed += [path for path in self._own() if path not in self.files]
         if changed:
             expected = f"a journal of the code and data as they are now ({changed[0]} has changed since), or a new file"

@@ -42,6 +42,11 @@ def note_opened(on: bool) -> None:
         _opened = None
 
 
+def notes_opened() -> bool:
+    """Whether the command that is being run has run a user's file."""
+    return _opened is not None
+
+
 def _heard(event: str, arguments: tuple[Any, ...]) -> None:
     if event == "open" and _opened is not None:
         path, mode = arguments[0], arguments[1]

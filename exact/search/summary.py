@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from decimal import Decimal
 from typing import Any
 
 from exact.search.hunt import Search
 from exact.verdict.counterexample import Table
+
+
+def rough(count: int) -> str:
+    """A count in three digits, also where no float is as large.
+
+    >>> rough(1_234_567), rough(3 * 10**400)
+    ('1.23e+06', '3.00e+400')
+    """
+    return f"{count:.3g}" if count < 10**300 else f"{Decimal(count):.3g}"
 
 
 def rows_line(table: Table) -> str:
@@ -25,7 +35,7 @@ def coverage_lines(result: Search) -> list[str]:
     """How far the hunt went, in lines: what was covered, what was not, and what that means."""
     coverage = result.coverage
     lines = [
-        f"tried: {float(coverage.cases):.3g} cases in {len(coverage.levels)} levels covered "
+        f"tried: {rough(coverage.cases)} cases in {len(coverage.levels)} levels covered "
         f"({coverage.computed} laws computed), {result.random_cases} cases by chance, {result.seconds:.1f} s"
     ]
     reach: dict[tuple[int, int, bool], dict[tuple[Any, ...], int]] = defaultdict(dict)
