@@ -27,7 +27,7 @@ from exact.methods.load import label, load_method, own_errors, with_lead
 from exact.methods.rows_file import Rows
 from exact.runtime.journal import Journal, resumed
 from exact.search.summary import rows_line
-from exact.verdict.certificate import Certificate
+from exact.verdict.certificate import CERTIFICATE_KINDS, Certificate
 from exact.verdict.certify import Study
 from exact.verdict.counterexample import Counterexample
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, Method, Pair, TreeMethod, TreeShape, methods
@@ -108,7 +108,7 @@ class Result:
     certificate: Certificate
 
 
-KINDS = (Result, Certificate, Counterexample, TreeShape)
+KINDS = (Result, *CERTIFICATE_KINDS, TreeShape)
 """What the journal holds."""
 
 

@@ -24,13 +24,12 @@ from exact.methods.load import label, load_method, own_errors, with_lead
 from exact.methods.rows_file import Rows
 from exact.methods.witnesses import witnesses
 from exact.runtime.journal import Journal, resumed
-from exact.verdict.certificate import Certificate
+from exact.verdict.certificate import CERTIFICATE_KINDS, Certificate
 from exact.verdict.certify import Study, certify
-from exact.verdict.counterexample import Counterexample
 from exact.verdict.document import number
 from rheo_core import DEFAULT_SUPPORT, Method, TreeMethod, TreeShape
 
-KINDS = (Certificate, Counterexample, OneLayer, TreeShape)
+KINDS = (*CERTIFICATE_KINDS, OneLayer, TreeShape)
 """What the journal holds."""
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
 
 from exact.enumeration.cycle_law import Tokens, joint_law
 from exact.enumeration.rationals import long_numbers
@@ -17,17 +18,15 @@ from rheo_core.laws import RowLike
 from rheo_core.methods import Claim
 from rheo_core.models import Prefix, TargetModel
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
-class Certificate:
-    """What was certified, and the two verdicts.
+class Inputs:
+    """What was certified: the method with the parts that it is made of, the shape and text, and the rows read.
 
-    `lossless`: on these rows. `every_target`: at this q, whatever the target (True proved, False refuted with a target,
-    None undecided), with its reason and the rows that refute it. `lemmas` maps the lemmas of appendix C to whether they
-    hold on every class (empty where there are no classes or they were not asked for). `classes` is None where the
-    method has no draft tree of its own. `acceptance_length` is tau, the target's own token included;
-    `acceptance_by_depth[d]` is P(at least d drafted tokens accepted). `rounding_bound` is None for rational rows.
-    `note`: for a rule of the user's own, in which arithmetics it was run besides.
+    `lead` is None where the method has no lead to set; `arithmetic` is "rational" or a float type; `ids[draft id]` are
+    target ids. `target` is the model itself, which is a function and stays behind in a pickle.
     """
 
     method: str
@@ -39,26 +38,112 @@ class Certificate:
     cycles: int
     vocabulary: int
     arithmetic: str
-    lossless: bool | None
-    every_target: bool | None
-    total_variation: Fraction
-    rounding_bound: Fraction | None
-    classes: int | None
-    counterexample: Counterexample | None
-    every_target_reason: str
-    every_target_counterexample: Counterexample | None
-    lemmas: dict[str, bool]
-    acceptance_length: Fraction
-    acceptance_by_depth: tuple[Fraction, ...]
     parts: dict[str, Any] = field(repr=False)
     ids: tuple[int, ...] | None = field(repr=False)
-    classes_digest: str | None = field(repr=False)
-    emitted: dict[Tokens, Fraction] = field(repr=False)
-    text: dict[Tokens, Fraction] = field(repr=False)
     target: TargetModel | None = field(repr=False, compare=False)
     target_rows: Table = field(repr=False)
     draft_rows: Table = field(repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the target, which is a function."""
+        return vars(self) | {"target": None}
+
+
+@dataclass(frozen=True)
+class OnTheseRows:
+    """The first verdict: whether the emitted text has the target's distribution on the rows given.
+
+    `rounding_bound` is None for rational rows; `note` says in which arithmetics a user's own rule was run besides.
+    """
+
+    lossless: bool | None
+    total_variation: Fraction
+    rounding_bound: Fraction | None
+    counterexample: Counterexample | None
     note: str = ""
+
+
+@dataclass(frozen=True)
+class ForEveryTarget:
+    """The second verdict, at this q: True proved, False refuted by another target, None undecided; with its reason.
+
+    `lemmas` maps the lemmas of appendix C to whether they hold on every class.
+    """
+
+    verdict: bool | None
+    reason: str
+    counterexample: Counterexample | None = None
+    lemmas: dict[str, bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CycleFigures:
+    """What the cycles emit: the distribution of one cycle's tokens and of the whole text, and what they accept.
+
+    `classes` counts the classes of draft trees (None: the method has no draft tree of its own), `classes_digest` is
+    their SHA-256. `by_depth[d]` is P(at least d drafted tokens accepted).
+    """
+
+    emitted: dict[Tokens, Fraction] = field(repr=False)
+    text: dict[Tokens, Fraction] = field(repr=False)
+    classes: int | None
+    classes_digest: str | None = field(repr=False)
+    by_depth: tuple[Fraction, ...]
+
+
+class Of(Generic[T]):
+    """A public attribute of a certificate that one of its four parts holds."""
+
+    def __init__(self, path: str) -> None:
+        self._get = attrgetter(path)
+
+    def __get__(self, owner: Any, kind: Any = None) -> T:
+        found: T = self._get(owner)
+        return found
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was certified, the two verdicts, and the figures of the cycle; every figure is an attribute as well."""
+
+    inputs: Inputs
+    on_these_rows: OnTheseRows
+    for_every_target: ForEveryTarget
+    figures: CycleFigures
+
+    method = Of[str]("inputs.method")
+    claim = Of[Claim]("inputs.claim")
+    shape = Of[TreeShape]("inputs.shape")
+    lead = Of["int | None"]("inputs.lead")
+    prefix = Of[Prefix]("inputs.prefix")
+    length = Of[int]("inputs.length")
+    cycles = Of[int]("inputs.cycles")
+    vocabulary = Of[int]("inputs.vocabulary")
+    arithmetic = Of[str]("inputs.arithmetic")
+    parts = Of["dict[str, Any]"]("inputs.parts")
+    ids = Of["tuple[int, ...] | None"]("inputs.ids")
+    target = Of["TargetModel | None"]("inputs.target")
+    target_rows = Of[Table]("inputs.target_rows")
+    draft_rows = Of[Table]("inputs.draft_rows")
+    lossless = Of["bool | None"]("on_these_rows.lossless")
+    total_variation = Of[Fraction]("on_these_rows.total_variation")
+    rounding_bound = Of["Fraction | None"]("on_these_rows.rounding_bound")
+    counterexample = Of["Counterexample | None"]("on_these_rows.counterexample")
+    note = Of[str]("on_these_rows.note")
+    every_target = Of["bool | None"]("for_every_target.verdict")
+    every_target_reason = Of[str]("for_every_target.reason")
+    every_target_counterexample = Of["Counterexample | None"]("for_every_target.counterexample")
+    lemmas = Of["dict[str, bool]"]("for_every_target.lemmas")
+    classes = Of["int | None"]("figures.classes")
+    classes_digest = Of["str | None"]("figures.classes_digest")
+    emitted = Of["dict[Tokens, Fraction]"]("figures.emitted")
+    text = Of["dict[Tokens, Fraction]"]("figures.text")
+    acceptance_by_depth = Of["tuple[Fraction, ...]"]("figures.by_depth")
+
+    @property
+    def acceptance_length(self) -> Fraction:
+        """tau: the expected tokens of a cycle, the target's own included."""
+        return sum(self.figures.by_depth, Fraction(0))
 
     @property
     def verdict(self) -> str:
@@ -172,6 +257,6 @@ class Certificate:
             raise InvalidInput("prefix", prefix, "one whose target row was read: the target itself is not pickled")
         return self.target(prefix)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Everything but the target, which is a function."""
-        return vars(self) | {"target": None}
+
+CERTIFICATE_KINDS = (Certificate, Inputs, OnTheseRows, ForEveryTarget, CycleFigures, Counterexample)
+"""What a journal of certificates holds."""

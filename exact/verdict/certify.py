@@ -8,8 +8,7 @@ same rows taken as rationals are lossless and the total variation of the float r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from exact.enumeration.rationals import fraction
 from exact.enumeration.rounding import rounding_bound
 from exact.enumeration.tree_classes import TreeClass, classes
 from exact.methods import methods
-from exact.verdict.certificate import Certificate
+from exact.verdict.certificate import Certificate, CycleFigures, ForEveryTarget, Inputs, OnTheseRows
 from exact.verdict.counterexample import Counterexample, table
 from exact.verdict.document import classes_digest, parts
 from exact.verdict.every_target import Drafting, EveryTarget, check_drafting, every_target
@@ -38,7 +37,6 @@ from rheo_core.checks import check_count
 from rheo_core.laws import Row
 from rheo_core.models import DraftModel, Prefix, TargetModel, check_prefix
 
-NOT_ASKED = EveryTarget(None, "")
 SLACK = 64
 """Times eps: the probability up to which a branch on floats may break."""
 
@@ -49,8 +47,43 @@ MOST_CALLS = 20_000
 """Calls of a rule on rationals up to which it is run on floats too."""
 
 
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a method: the first `length` tokens of `cycles` cycles of this shape after `prefix`."""
+
+    shape: TreeShape
+    prefix: Prefix
+    length: int
+    cycles: int
+
+    @classmethod
+    def checked(cls, models: Pair, shape: TreeShape, prefix: Prefix, length: int | None, cycles: int) -> Question:
+        """The question with its numbers checked; a length of None is depth + 1."""
+        if not isinstance(shape, TreeShape):
+            raise InvalidInput("shape", shape, "a TreeShape(width, depth, budget)")
+        length = shape.depth + 1 if length is None else check_count("length", length, 1)
+        return cls(shape, check_prefix(prefix, models), length, check_count("cycles", cycles, 1))
+
+
+@dataclass(frozen=True)
+class Run:
+    """The distribution of one cycle, its classes, that of the whole text, and the text held against the target's."""
+
+    emitted: Emitted
+    classes: list[TreeClass] | None
+    text: Emitted
+    compared: Comparison
+
+    @classmethod
+    def of(cls, rule: Method, models: Pair, asked: Question, known: list[TreeClass] | None = None) -> Run:
+        """Enumerate a rule on one pair of models; `known` are its classes."""
+        emitted, found = cycle_law(rule, models, asked.prefix, asked.shape, known)
+        text = text_law(rule, models, asked.prefix, asked.shape, asked.length, asked.cycles, emitted)
+        return cls(emitted, found, text, compare(text, models, asked.prefix, asked.length))
+
+
 class Study:
-    """Two models, and what has been enumerated about their draft trees.
+    """Two models behind one door, in their own arithmetic and in rationals, and their draft trees.
 
     Methods that differ only in how they verify share their trees; certifying several of them through one study
     enumerates those once.
@@ -95,88 +128,58 @@ class Study:
 
         A user's own rule that made up to `float_calls` calls on rationals is run on floats as well.
         """
-        if not isinstance(shape, TreeShape):
-            raise InvalidInput("shape", shape, "a TreeShape(width, depth, budget)")
+        asked = Question.checked(self.given, shape, prefix, length, cycles)
         rule = as_it_runs(find_method(method, methods))
-        prefix = check_prefix(prefix, self.given)
-        length = shape.depth + 1 if length is None else check_count("length", length, 1)
-        cycles = check_count("cycles", cycles, 1)
-        arithmetic = self.given.p(prefix).dtype
-        bound = None
         with watched(rule) as (own, watch):
-            known = self.classes(own, prefix, shape) if isinstance(own, TreeMethod) else None
-            emitted, found, text, compared = _run(own, self.exact, prefix, shape, length, cycles, known)
-            lossless = compared.wrong is None
+            trees = self.classes(own, asked.prefix, shape) if isinstance(own, TreeMethod) else None
+            exact = Run.of(own, self.exact, asked, trees)
             calls = 0 if watch is None else watch.calls
-            if arithmetic.kind != "O":
-                emitted, found, text, rounded = _run(own, self.given, prefix, shape, length, cycles, None)
-                size = len(self.given.p(prefix))
-                bound = rounding_bound(length, size, np.finfo(arithmetic).eps)
-                if rounded.total_variation > bound:  # shown by a sequence that is off by more than rounding
-                    clear = compare(text, self.given, prefix, length, bound / size)
-                    rounded = rounded if clear.wrong is None else clear
-                lossless = lossless and rounded.total_variation <= bound
-                compared = rounded if compared.wrong is None else Comparison(rounded.total_variation, compared.wrong)
-        verdict = self._every_target(rule, prefix, shape, length, compared, lossless) if second else NOT_ASKED
-        lemmas = self.drafting(rule, prefix, shape).lemmas if second and isinstance(rule, TreeMethod) else {}
-        note = ""
+            floats = None if self.is_exact(asked.prefix) else Run.of(own, self.given, asked)
+        verdict, wrong = on_these_rows(self.given, exact.compared, floats, rule, asked)
+        second_verdict = self.for_every_target(rule, asked, wrong, verdict) if second else ForEveryTarget(None, "")
         if watch is not None:
             ask_again(self.given, rule.name)
-            if lossless:
+            if verdict.lossless:
                 watch.check_cycles(cycles)
-            if lossless and bound is None:
-                losing, note = self._on_floats(rule, prefix, shape, length, cycles, calls, float_calls)
+            if verdict.lossless and floats is None:
+                losing, note = self._on_floats(rule, asked, calls, float_calls)
                 if losing is not None:
                     lossy = losing.certify(rule, shape, length, prefix=prefix, cycles=cycles, second=second)
-                    return replace(lossy, note=note)
-        by_depth = acceptance_by_depth(emitted, shape.depth)
-        lead = rule.leads(shape) if isinstance(rule, TreeMethod) and rule.lead is not None else None
+                    return replace(lossy, on_these_rows=replace(lossy.on_these_rows, note=note))
+                verdict = replace(verdict, note=note)
         return Certificate(
-            method=rule.name,
-            claim=rule.claim,
-            shape=shape,
-            lead=lead,
-            prefix=prefix,
-            length=length,
-            cycles=cycles,
-            vocabulary=len(self.given.p(prefix)),
-            arithmetic="rational" if arithmetic.kind == "O" else str(arithmetic),
-            lossless=lossless,
-            every_target=verdict.verdict,
-            total_variation=fraction(compared.total_variation),
-            rounding_bound=bound,
-            classes=None if found is None else len(found),
-            counterexample=None if lossless else _counterexample(self.given, rule.name, lead, shape, compared, cycles),
-            every_target_reason=verdict.reason,
-            every_target_counterexample=None
-            if verdict.loss is None
-            else _counterexample(verdict.loss[0], rule.name, lead, shape, verdict.loss[1]),
-            lemmas=lemmas,
-            acceptance_length=sum(by_depth, Fraction(0)),
-            acceptance_by_depth=by_depth,
-            parts=parts(rule, rule.leads(shape) if isinstance(rule, TreeMethod) else None),
-            ids=None if self.given.ids is None else tuple(int(each) for each in self.given.ids),
-            classes_digest=None if found is None else classes_digest(found),
-            emitted={tokens: fraction(weight) for tokens, weight in emitted.items()},
-            text={tokens: fraction(weight) for tokens, weight in text.items()},
-            target=self.given.p,
-            target_rows=table(self.given.target_rows()),
-            draft_rows=table(self.given.draft_rows(lead or 0)),
-            note=note,
+            inputs_of(rule, self.given, asked), verdict, second_verdict, figures_of(floats or exact, shape)
         )
 
-    def _on_floats(
-        self, rule: Method, prefix: Prefix, shape: TreeShape, length: int, cycles: int, calls: int, most: int
-    ) -> tuple[Study | None, str]:
+    def is_exact(self, prefix: Prefix) -> bool:
+        """Tell whether the rows are rationals."""
+        return self.given.p(prefix).dtype.kind == "O"
+
+    def for_every_target(self, rule: Method, asked: Question, wrong: Comparison, first: OnTheseRows) -> ForEveryTarget:
+        """The second verdict; a method that loses on the given rows needs no search."""
+        lemmas: dict[str, bool] = {}
+        if isinstance(rule, TreeMethod):
+            drafting = self.drafting(rule, asked.prefix, asked.shape)
+            lemmas = drafting.lemmas
+        if not first.lossless:
+            found = EveryTarget(False, "refuted by the given target", (self.given, wrong))
+        elif not isinstance(rule, TreeMethod):
+            found = EveryTarget(None, "undecided: the method has no draft tree of its own to enumerate without p")
+        else:
+            found = every_target(rule, self.exact, asked.prefix, asked.shape, asked.length, drafting)
+        shown = None if found.loss is None else _counterexample(*found.loss, rule, asked.shape)
+        return ForEveryTarget(found.verdict, found.reason, shown, lemmas)
+
+    def _on_floats(self, rule: Method, asked: Question, calls: int, most: int) -> tuple[Study | None, str]:
         """Run a rule that is lossless on rationals on the same rows in floats: the rows where it loses, and a note."""
         if calls > most:
             return None, f"rationals alone: {calls:,} calls are too many to run on floats too"
         for dtype in FLOATS:
             pair = float_pair(self.given, dtype)
-            bound = rounding_bound(length, len(self.given.p(prefix)), np.finfo(dtype).eps)
+            bound = rounding_bound(asked.length, len(self.given.p(asked.prefix)), np.finfo(dtype).eps)
             try:
                 with np.errstate(all="ignore"), watched(rule, SLACK * fraction(np.finfo(dtype).eps)) as (own, watch):
-                    *_, compared = _run(own, pair, prefix, shape, length, cycles, None)
+                    compared = Run.of(own, pair, asked).compared
             except Exception as error:
                 if isinstance(error, InvalidInput) and not error.by_rule:
                     raise
@@ -187,16 +190,6 @@ class Study:
             if watch is not None and watch.broken > bound:
                 return None, f"rationals alone: in {dtype} it breaks with probability {float(watch.broken):.3g}"
         return None, f"{' and '.join(map(str, FLOATS))} up to rounding"
-
-    def _every_target(
-        self, rule: Method, prefix: Prefix, shape: TreeShape, length: int, compared: Comparison, lossless: bool
-    ) -> EveryTarget:
-        """The second verdict; a method that loses on the given rows needs no search."""
-        if not lossless:
-            return EveryTarget(False, "refuted by the given target", (self.given, compared))
-        if not isinstance(rule, TreeMethod):
-            return EveryTarget(None, "undecided: the method has no draft tree of its own to enumerate without p")
-        return every_target(rule, self.exact, prefix, shape, length, self.drafting(rule, prefix, shape))
 
 
 def certify(
@@ -230,6 +223,65 @@ def certify(
     return study.certify(method, shape, length, prefix=prefix, cycles=cycles, second=second)
 
 
+def on_these_rows(
+    models: Pair, exact: Comparison, floats: Run | None, rule: Method, asked: Question
+) -> tuple[OnTheseRows, Comparison]:
+    """The first verdict from the run on rationals and, where the rows are floats, the run on those.
+
+    A float run is lossless where the rational one is and its total variation is within rounding. The comparison beside
+    the verdict is the one that shows a loss.
+    """
+    lossless, compared, bound = exact.wrong is None, exact, None
+    if floats is not None:
+        first = models.p(asked.prefix)
+        bound = rounding_bound(asked.length, len(first), np.finfo(first.dtype).eps)
+        rounded = floats.compared
+        if rounded.total_variation > bound:  # shown by a sequence that is off by more than rounding
+            clear = compare(floats.text, models, asked.prefix, asked.length, bound / len(first))
+            rounded = rounded if clear.wrong is None else clear
+        lossless = lossless and rounded.total_variation <= bound
+        compared = rounded if exact.wrong is None else Comparison(rounded.total_variation, exact.wrong)
+    shown = None if lossless else _counterexample(models, compared, rule, asked.shape, asked.cycles)
+    return OnTheseRows(lossless, fraction(compared.total_variation), bound, shown), compared
+
+
+def inputs_of(rule: Method, models: Pair, asked: Question) -> Inputs:
+    """What was certified, with every row that was read."""
+    lead = _lead(rule, asked.shape)
+    first = models.p(asked.prefix)
+    return Inputs(
+        method=rule.name,
+        claim=rule.claim,
+        shape=asked.shape,
+        lead=lead,
+        prefix=asked.prefix,
+        length=asked.length,
+        cycles=asked.cycles,
+        vocabulary=len(first),
+        arithmetic="rational" if first.dtype.kind == "O" else str(first.dtype),
+        parts=parts(rule, rule.leads(asked.shape) if isinstance(rule, TreeMethod) else None),
+        ids=None if models.ids is None else tuple(int(each) for each in models.ids),
+        target=models.p,
+        target_rows=table(models.target_rows()),
+        draft_rows=table(models.draft_rows(lead or 0)),
+    )
+
+
+def figures_of(run: Run, shape: TreeShape) -> CycleFigures:
+    """What a run emits and accepts, as fractions."""
+    return CycleFigures(
+        emitted={tokens: fraction(weight) for tokens, weight in run.emitted.items()},
+        text={tokens: fraction(weight) for tokens, weight in run.text.items()},
+        classes=None if run.classes is None else len(run.classes),
+        classes_digest=None if run.classes is None else classes_digest(run.classes),
+        by_depth=acceptance_by_depth(run.emitted, shape.depth),
+    )
+
+
+def _lead(rule: Method, shape: TreeShape) -> int | None:
+    return rule.leads(shape) if isinstance(rule, TreeMethod) and rule.lead is not None else None
+
+
 def float_pair(pair: Pair, dtype: np.dtype[Any]) -> Pair:
     """The same models in floats, every entry rounded once."""
 
@@ -243,27 +295,15 @@ def _trees_of(method: TreeMethod, prefix: Prefix, shape: TreeShape) -> tuple[Any
     return prefix, shape, method.leads(shape), id(method.proxy)
 
 
-def _run(
-    rule: Method,
-    pair: Pair,
-    prefix: Prefix,
-    shape: TreeShape,
-    length: int,
-    cycles: int,
-    known: list[TreeClass] | None,
-) -> tuple[Emitted, list[TreeClass] | None, Emitted, Comparison]:
-    """The law of one cycle, its classes, the law of what `cycles` cycles emit, and that law held against the target."""
-    emitted, found = cycle_law(rule, pair, prefix, shape, known)
-    text = text_law(rule, pair, prefix, shape, length, cycles, emitted)
-    return emitted, found, text, compare(text, pair, prefix, length)
-
-
 def _counterexample(
-    pair: Pair, name: str, lead: int | None, shape: TreeShape, compared: Comparison, cycles: int = 1
+    models: Pair, compared: Comparison, rule: Method, shape: TreeShape, cycles: int = 1
 ) -> Counterexample | None:
     if compared.wrong is None:
         return None
     sequence, got, right = compared.wrong
-    targets, drafts = table(pair.target_rows()), table(pair.draft_rows(lead or 0))
-    ids = None if pair.ids is None else tuple(int(each) for each in pair.ids)
-    return Counterexample(targets, drafts, shape, lead, sequence, fraction(got), fraction(right), name, ids, cycles)
+    lead = _lead(rule, shape)
+    targets, drafts = table(models.target_rows()), table(models.draft_rows(lead or 0))
+    ids = None if models.ids is None else tuple(int(each) for each in models.ids)
+    return Counterexample(
+        targets, drafts, shape, lead, sequence, fraction(got), fraction(right), rule.name, ids, cycles
+    )

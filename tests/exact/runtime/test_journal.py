@@ -13,8 +13,7 @@ from exact.cli.main import app
 from exact.cli.options import fingerprint
 from exact.runtime import journal, own_code
 from exact.runtime.journal import Journal, resumed, subject
-from exact.verdict.certificate import Certificate
-from exact.verdict.counterexample import Counterexample
+from exact.verdict.certificate import CERTIFICATE_KINDS
 from rheo_core import InvalidInput, TreeShape, methods
 
 
@@ -26,7 +25,7 @@ class Point:
     mass: F
 
 
-KINDS = (Point, Certificate, Counterexample, TreeShape)
+KINDS = (Point, *CERTIFICATE_KINDS, TreeShape)
 VALUES = [
     None,
     True,
