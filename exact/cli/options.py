@@ -30,6 +30,7 @@ from exact.enumeration.walk import EnumerationError
 from exact.methods.rows_file import Rows, read_rows, shipped_rows
 from exact.runtime import atomic_files, executors, streams
 from exact.runtime.journal import subject
+from exact.runtime.own_code import notes_opened
 from exact.runtime.pickling import WorkerError
 from exact.runtime.provenance import Provenance, of_command
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
@@ -308,13 +309,15 @@ def outcome(app: typer.Typer, line: list[str]) -> tuple[int, str | None]:
         nowhere()
         reason = error.strerror or error
         return BAD_INPUT, f"{error.filename or 'output'}: got {reason}, expected files and streams that can be used"
+    except KeyboardInterrupt as error:
+        if checked("command", error) is error or not notes_opened():  # no user's file was run that could raise it
+            return INTERRUPTED, None
+        return BAD_INPUT, f"{line[0]}: got {told(error)}, expected code that returns"
     except typer.Abort:
         return INTERRUPTED, None  # some versions of Typer return it themselves
     except BaseException as error:
         if "RHEO_TRACEBACK" in os.environ:
             traceback.print_exception(error)
-        if isinstance(checked("command", error), KeyboardInterrupt):
-            return INTERRUPTED, None
         expected = "no such error: report it, with what RHEO_TRACEBACK=1 prints"
         return BAD_INPUT, f"{line[0]}: got {told(error)}, expected {expected}"
     return (code if isinstance(code, int) else 0), None

@@ -76,7 +76,10 @@ def _by_raise(error: BaseException) -> bool:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is None or trace.tb_frame.f_code.co_code[trace.tb_lasti] == opmap["RAISE_VARARGS"]
+    if trace is None:
+        return True
+    code = trace.tb_frame.f_code
+    return not code.co_filename.startswith(PACKAGES) and code.co_code[trace.tb_lasti] == opmap["RAISE_VARARGS"]
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from exact.enumeration.rationals import long_numbers
-from exact.runtime import atomic_files
+from exact.runtime import atomic_files, streams
 from exact.runtime.executors import as_done
 from exact.runtime.own_code import digest_of, notes_opened, own_files, project_digest
 from exact.runtime.provenance import versions
@@ -86,6 +86,9 @@ class Journal:
             raise InvalidInput("resume", str(self.path), expected)
 
     def _own(self) -> dict[str, str]:
+        """The user's own files; none where a command runs a method by name."""
+        if streams.running() and not notes_opened():
+            return {}
         return {path: digest for path, digest in own_files().items() if path != os.path.abspath(self.path or "")}
 
     def note(self, key: Hashable, result: Any) -> None:

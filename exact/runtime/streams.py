@@ -86,6 +86,11 @@ def own() -> Any:
     return sys.stdout if _STREAMS.own is None else _STREAMS.own
 
 
+def running() -> bool:
+    """Whether a command is being run."""
+    return _STREAMS.own is not None
+
+
 def own_err() -> Any:
     """Where it says what is no result."""
     return sys.stderr if _STREAMS.err is None else _STREAMS.err

@@ -1,6 +1,7 @@
 """The command line of montecarlo: verdicts, exit codes, documents, refusals in one line, interrupted runs."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -164,7 +165,7 @@ def test_a_simulation_goes_on_where_it_stopped(capsys, tmp_path, monkeypatch):
     def interrupted(self, runs):
         calls.append(runs)
         if len(calls) == 3:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
         return count(self, runs)
 
     monkeypatch.setattr(Suite, "count", interrupted)
@@ -206,7 +207,7 @@ def test_plots_are_drawn_or_refused_in_one_line(capsys, recorded):
 
 def test_an_interrupt_exits_130(monkeypatch):
     def interrupted(*_):
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr("montecarlo.checks.Suite.count", interrupted)
     assert rheo_montecarlo("simulate", "rheo", *FAST) == 130
