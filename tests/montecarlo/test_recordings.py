@@ -175,15 +175,24 @@ def test_ways_of_recording_that_accuse_a_lossless_engine_are_named(tmp_path, cap
         assert blind.report().evidence_of_loss
 
 
-def test_an_engine_that_never_ends_is_lossy_once_its_texts_are_recorded_whole():
-    """The end token suppressed: with the run's end ids and every stop recorded, no pattern excuses it."""
+@pytest.mark.parametrize("length", [LIMIT, 0], ids=["all cut by the limit", "of many lengths"])
+def test_an_engine_that_never_emits_its_end_token_is_lossy(length):
+    """Texts of one length were cut, so no end token was left out of them. Where lengths differ one may have been, until
+    the run's end ids and every stop are recorded."""
     rng = np.random.default_rng(6)
     p = np.append(P[:3], 0) / P[:3].sum()
-    texts = [rng.choice(4, size=LIMIT, p=p) for _ in range(200)]
+    texts = [rng.choice(4, size=length or rng.integers(5, LIMIT), p=p) for _ in range(200)]
     bare = [each for n, text in enumerate(texts) for each in text_records(text, str(n))]
-    assert report_of(bare).verdict == "refused"
-    said = [replace(each, end=(END,), stop="length" if each.where.endswith(":23") else None) for each in bare]
+    assert report_of(bare).verdict == ("evidence of loss" if length else "refused")
+    last = {f"{n}:{len(text) - 1}" for n, text in enumerate(texts)}
+    said = [replace(each, end=(END,), stop="stop" if each.where in last else None) for each in bare]
     assert report_of(said).verdict == "evidence of loss"
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["one text", "texts of one token"])
+def test_an_engine_that_always_emits_one_token_is_no_pattern(apart):
+    records = [Record(str(i), 1, whole([0.7, 0.3]), None, None, None, str(i) if apart else None) for i in range(500)]
+    assert report_of(records).verdict == "evidence of loss"
 
 
 def test_a_filter_that_was_not_recorded_is_no_pattern():
