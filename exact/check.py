@@ -122,7 +122,8 @@ def fit(value: Any, kind: str, where: str) -> None:
         need(type(value) is dict, where, value, "an object")
         kinds = dict(entry.split(":") for entry in KINDS[kind])
         for key in sorted(value.keys() | kinds.keys()):
-            need(key in value and key in kinds, where, key, "no such entry, or it is missing")
+            expected = f"the entries {', '.join(kinds)}"
+            need(key in value and key in kinds, where or "the document", key, expected)
             fit(value[key], kinds[key], f"{where} {key}")
     elif kind in ("count", "one"):
         good = type(value) is int and (kind == "one") <= value <= 10**6
@@ -482,7 +483,8 @@ def main(path: str) -> int:
         code = 1
         print(f"REJECTED: {shown(path, 500)}: {shown(str(error), 500)}")
     except (OSError, ValueError, LookupError, TypeError, ArithmeticError, RuntimeError) as error:
-        code, got = 2, getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+        named = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
+        code, got = 2, getattr(error, "strerror", None) or named
         said = f"{shown(path, 500)}: got {shown(str(got), 300)}; not a certificate"
         sys.stderr.write(f"error: {said} (rheo-exact certify --save FILE writes them)\n")
     finally:

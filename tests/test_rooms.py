@@ -34,7 +34,7 @@ ROOMS = {
         "rheo_core .enumeration .runtime .methods .interception .proofs .verdict .acceptance .search .faults .report"
         " .check",
     ),
-    "exact.check": (495, ""),
+    "exact.check": (500, ""),
     "exact": (150, ".enumeration .interception .verdict .search .report .cli"),
     "montecarlo": (
         4800,
