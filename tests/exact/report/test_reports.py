@@ -153,7 +153,8 @@ def test_a_page_of_several_methods_holds_every_verdict_and_the_way_to_each_again
     assert "P(0, 0) comes out as 13/90 0.144444, should be 1/6 0.166667." in read.text
     assert "Total variation 1/45 0.0222222." in read.text
     assert "A cycle emits 29/12 2.41667 tokens on average" in read.text
-    assert read.text.count("scope: these rows; first 3 tokens after prefix (), one cycle") == 4
+    assert read.text.count("scope: these rows; first 3 tokens after prefix (), one cycle") == 3 + 2  # sections, banner
+    assert read.text.count("; exact; float64 and float32 up to rounding") == 2, "the lossless rule of the user's own"
     assert "scope: every target at this q; first 3 tokens" in read.text
     assert "no draft trees that can be enumerated" in read.text
     line = [
