@@ -76,29 +76,20 @@ def ask_torch(tmp_path, capsys, body):
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    "body",
     [
-        (
-            "    p = [0.5, 0.5] if next(calls) < 3 else [0.25, 0.75]\n"
-            "    return torch.multinomial(torch.tensor(p), 1).item()\n",
-            "is ('torch.multinomial', (0.25, 0.75)) when replayed",
-        ),
-        (
-            "    x = torch.multinomial(torch.tensor(target), 1).item()\n    return x if next(calls) < 2 else 0\n",
-            "one run gave 1 and, asked again with the same coins, 0: it keeps something between calls",
-        ),
-        (
-            "    x = torch.multinomial(torch.tensor(target), 1).item()\n"
-            "    return x if next(calls) < 2 else torch.multinomial(torch.tensor(target), 1).item()\n",
-            "a run of 1 calls made more when asked again",
-        ),
-        ("    return torch.multinomial(torch.tensor(target), 1).item() if next(calls) < 2 else 1\n", "made 0 when"),
+        "    p = [0.5, 0.5] if next(calls) < 3 else [0.25, 0.75]\n"
+        "    return torch.multinomial(torch.tensor(p), 1).item()\n",
+        "    x = torch.multinomial(torch.tensor(target), 1).item()\n    return x if next(calls) < 2 else 0\n",
+        "    x = torch.multinomial(torch.tensor(target), 1).item()\n"
+        "    return x if next(calls) < 2 else torch.multinomial(torch.tensor(target), 1).item()\n",
+        "    return torch.multinomial(torch.tensor(target), 1).item() if next(calls) < 2 else 1\n",
     ],
 )
-def test_a_function_that_changes_after_its_walk_is_refused(tmp_path, capsys, body, said):
+def test_a_function_that_changes_after_its_walk_is_refused(tmp_path, capsys, body):
     code, shown = ask_torch(tmp_path, capsys, body)
     assert code == 2
-    assert said in shown.err
+    assert "next(`calls`)" in shown.err, "the count is named before a replay could differ"
     assert shown.err.count("\n") == 1
 
 
