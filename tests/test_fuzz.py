@@ -7,7 +7,9 @@ from tests import fuzz
 pytest.importorskip("torch", reason="torch is not installed (extra `torch`)")
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(300, marks=pytest.mark.slow), pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "count", [60, pytest.param(300, marks=pytest.mark.slow), pytest.param(10_000, marks=pytest.mark.slow)]
+)
 def test_every_malformed_call_ends_in_good_order(count):
     counted, bad = fuzz.fuzz(count)
     print(f"{count} calls: {dict(sorted(counted.items()))}")
