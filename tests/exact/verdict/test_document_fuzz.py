@@ -191,12 +191,16 @@ HOSTILE = {
 
 
 def lone(path):
-    """The checker as a lone file: its exit code, its output, and the CPU seconds and bytes that it took."""
+    """The checker as a lone file: its exit code, its output, and the CPU seconds and bytes that it took.
+
+    The bytes are the process's own peak (VmHWM): `ru_maxrss` keeps the peak of the process that started it.
+    """
     code = (
         "import resource, runpy, sys\nsys.argv = ['check.py', sys.argv[1]]\n"
         f"try: runpy.run_path({check.__file__!r}, run_name='__main__')\n"
         "finally:\n    use = resource.getrusage(resource.RUSAGE_SELF)\n"
-        "    print(f'used {use.ru_utime + use.ru_stime} {use.ru_maxrss}')"
+        "    peak = [line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')]\n"
+        "    print(f'used {use.ru_utime + use.ru_stime} {peak[0]}')"
     )
     done = subprocess.run([sys.executable, "-I", "-c", code, str(path)], capture_output=True, text=True, check=False)
     *_, seconds, kilobytes = done.stdout.split()
