@@ -323,9 +323,8 @@ def test_boxes_of_a_tree_stay_inside_and_apart():
         assert len(picture.boxes) == len(each.tree)
         assert [box.kind for box in picture.boxes] == [("lead", "sampled", "fill")[kind] for kind in each.tree.kind]
         drawn = Page(macro("tree", picture))
-        assert [given["class"] for name, given in drawn.elements if name == "rect"] == [
-            box.kind for box in picture.boxes
-        ]
+        shown = [given["class"] for name, given in drawn.elements if name == "rect"]
+        assert shown == [box.kind for box in picture.boxes]
         spans = []
         for box in picture.boxes:
             assert 0 <= box.x < box.x + box.width <= picture.width
