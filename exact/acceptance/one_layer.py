@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from exact.acceptance.one_pool import OneLayerTree
 from exact.enumeration.cycle_law import acceptance_by_depth, cycle_law, exact_pair
 from exact.enumeration.fixed_trees import NodeMethod, node_at
 from exact.enumeration.rationals import ZERO, fraction
@@ -44,6 +45,9 @@ def length_and_survival(
 
     The second is counted over the classes: a sampled token that is pruned away cannot be accepted, whatever the target.
     """
+    layer = OneLayerTree.of(method, pair, shape, prefix)
+    if layer is not None:
+        return 1 + layer.acceptance, layer.sampled_kept
     emitted, found = cycle_law(method, exact_pair(pair), prefix, shape)
     length = sum(acceptance_by_depth(emitted, shape.depth), Fraction(0))
     if found is None:
@@ -80,7 +84,13 @@ class OneLayer:
 
 
 def one_layer(method: Method, pair: Pair, width: int, prefix: Prefix = ()) -> OneLayer:
-    """One layer with all `width` slots kept; no optimum for a cycle function that returns tokens but no tree."""
+    """One layer with all `width` slots kept; no optimum for a cycle function that returns tokens but no tree.
+
+    By closed forms where the method's parts are known, else by enumeration.
+    """
+    layer = OneLayerTree.of(method, pair, TreeShape(width, 1, width), prefix)
+    if layer is not None:
+        return OneLayer(layer.acceptance, layer.optimum)
     rational = exact_pair(pair)
     accepted = acceptance_length(method, pair, TreeShape(width, 1, width), prefix) - 1
     drafts = drafted_sets(method, rational, width, prefix)

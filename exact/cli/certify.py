@@ -16,6 +16,7 @@ import typer
 from rich.table import Table
 
 from exact.acceptance import table1
+from exact.acceptance.layer_verdict import LayerVerdict
 from exact.cli import options, tables
 from exact.cli.certify_report import entries, write
 from exact.cli.certify_torch import LIMIT, SECONDS, Bounds
@@ -312,7 +313,7 @@ def show_refuted(results: list[Result]) -> None:
         options.out.print(f"  {each.label}: {verdict(each.certificate)}, {expected}; {wrong_line(each.certificate)}")
 
 
-def verdict(certificate: Certificate) -> str:
+def verdict(certificate: Certificate | LayerVerdict) -> str:
     """The verdict with its colour."""
     return f"[{'green' if certificate.lossless else 'red'}]{certificate.verdict}[/]"
 

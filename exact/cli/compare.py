@@ -15,7 +15,9 @@ from typing import Any
 
 from rich.progress import track
 
+from exact.acceptance.layer_verdict import LayerVerdict, WrongToken
 from exact.acceptance.one_layer import OneLayer, one_layer
+from exact.acceptance.one_pool import path_of
 from exact.cli import options
 from exact.cli.certify import Job, jobs_on, verdict
 from exact.cli.tables import blank_table, show
@@ -29,7 +31,7 @@ from exact.verdict.certify import Study, certify
 from exact.verdict.document import number
 from rheo_core import DEFAULT_SUPPORT, Method, TreeMethod, TreeShape
 
-KINDS = (*CERTIFICATE_KINDS, OneLayer, TreeShape)
+KINDS = (*CERTIFICATE_KINDS, LayerVerdict, WrongToken, OneLayer, TreeShape)
 """What the journal holds."""
 
 
@@ -39,7 +41,7 @@ class Entry:
 
     method: Method
     rows: str
-    certificate: Certificate
+    certificate: Certificate | LayerVerdict
     layer: OneLayer
 
     @property
@@ -124,15 +126,16 @@ def compare(
         yield from (entries[place] for place in range(len(rules)))
 
 
-def _measure(jobs: Sequence[Job], which: int) -> tuple[tuple[int, Certificate, OneLayer], ...]:
+def _measure(jobs: Sequence[Job], which: int) -> tuple[tuple[int, Certificate | LayerVerdict, OneLayer], ...]:
     """Certify the methods of a job and measure one layer of each."""
     job = jobs[which]
     assert job.rows is not None
     study = Study(job.rows.target, job.rows.draft, job.rows.ids)
-    results = []
+    results: list[tuple[int, Certificate | LayerVerdict, OneLayer]] = []
     for place, rule in job.methods:
         with own_errors(rule):
-            certificate = study.certify(rule, job.shape, second=False)
+            judged = LayerVerdict.of(rule, study.given, job.shape)
+            certificate = judged or study.certify(rule, job.shape, second=False)
             layer = one_layer(rule, study.given, min(job.shape.width, job.shape.budget))
         results.append((place, certificate, layer))
     return tuple(results)
@@ -216,6 +219,7 @@ def _entry(each: Entry) -> dict[str, Any]:
         "one_layer": number(each.layer.acceptance),
         "optimum": number(each.layer.optimum) if lossless and each.layer.optimum is not None else None,
         "gap": number(each.layer.gap) if lossless and each.layer.gap is not None else None,
+        "one_layer_path": path_of(each.method, TreeShape(1, 1, 1)),
         **each.certificate.summary(),
     }
 

@@ -16,6 +16,7 @@ import typer
 from rich.progress import track
 
 from exact.acceptance.one_layer import Choice, Costs, choices, shapes_within
+from exact.acceptance.one_pool import in_closed_form, path_of
 from exact.acceptance.sweeps import Sweep, survival_mean, sweep, sweep_mean, versions_of
 from exact.cli import options
 from exact.cli.rates_tables import Pool, pool_line, pools_of, rationals
@@ -126,7 +127,7 @@ def command(
     document = {
         "command": "rates",
         "pools": [each.document() for each in pools],
-        "sweeps": [each.document() for each in swept],
+        "sweeps": [each.document() | {"path": path_of(each.method, shape)} for each in swept],
         "choices": [_choice(each) for each in best],
     }
     options.deliver(document, as_json, save)
@@ -169,7 +170,7 @@ def announce(
     costs: Costs | None,
 ) -> None:
     """Say on stderr about how much there is to enumerate, where it will take a while."""
-    trees = [each for each in versions if isinstance(each, TreeMethod)]
+    trees = [each for each in versions if isinstance(each, TreeMethod) and not in_closed_form(each, shape)]
     pairs = [exact_pair(Pair(file.target, file.draft, file.ids)) for file in files]
     seconds = 0.0
     for each in trees:
@@ -239,7 +240,8 @@ def report_sweeps(swept: Sequence[Sweep], shape: TreeShape) -> None:
             table.add_row(name if level == levels[0] else "", f"{level:g}", *cells)
     options.out.print(
         f"\ntau of the whole tree (width {shape.width}, depth {shape.depth}, budget {shape.budget}), the target's own "
-        "token included; exact, ideal coins; m = K is the plain top-K pool:",
+        "token included; exact, ideal coins; m = K is the plain top-K pool; by "
+        f"{' and '.join(dict.fromkeys(path_of(each.method, shape) for each in swept))}:",
         highlight=False,
     )
     show(table)

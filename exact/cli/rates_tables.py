@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from exact.enumeration.cycle_law import exact_pair
+from exact.acceptance.one_pool import WholeRows, in_rationals
 from exact.enumeration.rationals import fraction, written
 from exact.methods.rows_file import Rows
 from exact.verdict.document import number
 from rheo_core import InvalidInput, Pair, rates
+from rheo_core.checks import check_count
 from rheo_core.models import Prefix
 
 
@@ -72,14 +73,23 @@ def pool_line(name: str, p: Any, q: Any, m: int, n: int, ids: Sequence[int] | No
 
 
 def pools_of(file: Rows, prefix: Prefix, width: int, lead: int | None, n: int | None) -> Iterator[Pool]:
-    """Closed forms at one prefix of a file: every m up to K (or the given one), n = K (or the given one)."""
-    pair = exact_pair(Pair(file.target, file.draft, file.ids))
+    """Closed forms at one prefix of a file: every m up to K (or the given one), n = K (or the given one).
+
+    On whole numbers, so that a real vocabulary takes a second for each m; `pool_line` is the same by the paper's code.
+    """
+    pair = in_rationals(Pair(file.target, file.draft, file.ids), prefix)
     p, q = pair.p(prefix), pair.q(prefix)
     if lead is not None and lead > width:
         raise InvalidInput("lead", lead, f"0 to the width K = {width}")
     size = min(width, len(q.score)) if n is None else n
+    if check_count("n", size, 1) > len(q.score):
+        raise InvalidInput("n", size, f"at most the {len(q.score)} tokens of the draft")
+    rows = WholeRows(p, q, file.ids)
     for m in range(width + 1) if lead is None else [lead]:
-        yield pool_line(file.name, p, q, m, size, file.ids)
+        pool = rows.pool(m)
+        bound = pool.bound(size)
+        figures = (pool.rate("algorithm_1", size), bound, pool.rate("rrsw", size), pool.top_k(size))
+        yield Pool(file.name, m, size, *figures, pool.optimum(size), bound - pool.bound(size, thinned=True))
 
 
 def rationals(text: str, name: str) -> list[Fraction]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from math import isfinite
 from numbers import Rational
 from typing import Any
 
@@ -101,14 +102,24 @@ def _without_zeros(text: str) -> str:
 
 def exact_row(values: Iterable[Any]) -> Row:
     """A row of fast rationals, each the exact value of its entry."""
-    return _row([exact(value) for value in values])
+    return _row(_exact_numbers(values))
 
 
 def exact_law(values: Iterable[Any]) -> Row:
     """A row over its exact sum: what a float row means as a law."""
-    numbers = [exact(value) for value in values]
+    numbers = _exact_numbers(values)
     mass = sum(numbers)
-    return _row([number / mass for number in numbers])
+    return _row(numbers if mass == 1 else [number / mass for number in numbers])
+
+
+def _exact_numbers(values: Iterable[Any]) -> list[Any]:
+    """`exact` of each value, without a call for each where they are of one known kind."""
+    listed = values.tolist() if isinstance(values, np.ndarray) and values.dtype.itemsize <= 8 else list(values)
+    if all(type(value) is MPQ for value in listed):
+        return listed
+    if all(type(value) is float and isfinite(value) for value in listed):
+        return [mpq(*value.as_integer_ratio()) for value in listed]
+    return [exact(value) for value in listed]
 
 
 def _row(numbers: list[Any]) -> Row:

@@ -88,8 +88,9 @@ class Rows:
     def _floats(self, values: list[Any]) -> Row:
         """Logits in the arithmetic; one that it cannot hold is refused, not made infinite."""
         dtype = np.dtype(np.float64 if self.arithmetic == "rational" else self.arithmetic)
+        most = float(np.finfo(dtype).max)
         for value in values:
-            if abs(value) > float(np.finfo(dtype).max) and abs(value) != math.inf:
+            if abs(value) > most and abs(value) != math.inf:
                 raise InvalidInput(f"{self.name}: logit", value, f"a number within the range of {dtype}")
         return np.array(values, dtype=dtype)
 

@@ -90,6 +90,11 @@ def unknown_parts(method: Method) -> str:
     return "; ".join(each.unknown for each in identities(method).values() if each.unknown)
 
 
+def known_tree_method(method: Method) -> bool:
+    """Whether a method is a tree method all of whose parts are `rheo_core`'s own."""
+    return bool(kind_of(method) is TreeMethod) and not unknown_parts(method)
+
+
 def verifier_name(verify: Any) -> str | None:
     """The verification rule of `rheo_core` that a part is, or None."""
     name: str | None = _held_to_files(_verify(verify), altered_reference()).name

@@ -1,0 +1,110 @@
+"""The first verdict on a tree of depth 1 over a whole vocabulary, where no class and no sequence is listed.
+
+The tokens of one cycle are an emitted token and, where a candidate was accepted, one from the target's own row behind
+it; a rejected layer is continued from the same row. So the first two tokens have the target's distribution iff the
+first one has, and its distribution is known in closed form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from exact.acceptance.one_pool import CLOSED, Emitted, OneLayerTree, in_closed_form
+from exact.enumeration.cycle_law import Tokens
+from exact.enumeration.rationals import apart
+from exact.verdict.document import number
+from rheo_core import Method, Pair, TreeShape
+from rheo_core.methods import Claim
+from rheo_core.models import Prefix
+
+WIDE = 64
+"""Vocabulary from which a layer is judged so; below it every class is enumerated as well."""
+
+
+@dataclass(frozen=True)
+class WrongToken:
+    """A first token with its probability and the right one."""
+
+    sequence: Tokens
+    got: Fraction
+    right: Fraction
+
+    def __str__(self) -> str:
+        got, right = apart(self.got, self.right)
+        return f"{self.sequence}: got {got}, right {right}"
+
+    def document(self) -> dict[str, Any]:
+        """The token as plain JSON values."""
+        return {"sequence": list(self.sequence), "got": number(self.got), "right": number(self.right)}
+
+
+@dataclass(frozen=True)
+class LayerVerdict:
+    """Whether a layer has the target's distribution on the rows given, and what it accepts."""
+
+    claim: Claim
+    prefix: Prefix
+    acceptance: Fraction
+    total_variation: Fraction
+    counterexample: WrongToken | None
+
+    @classmethod
+    def of(cls, method: Method, pair: Pair, shape: TreeShape, prefix: Prefix = ()) -> LayerVerdict | None:
+        """The verdict; None where the vocabulary is small or the layer has no closed form."""
+        if not in_closed_form(method, shape) or len(pair.p(prefix)) < WIDE or pair.p(prefix).dtype.kind != "O":
+            return None
+        layer = OneLayerTree.of(method, pair, shape, prefix)
+        return (
+            None
+            if layer is None
+            else cls(method.claim, prefix, layer.acceptance, layer.emitted.total_variation, _wrong(layer.emitted))
+        )
+
+    @property
+    def lossless(self) -> bool:
+        """Whether the emitted distribution is the target's."""
+        return self.counterexample is None
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in words."""
+        return "lossless" if self.lossless else "lossy"
+
+    @property
+    def acceptance_length(self) -> Fraction:
+        """tau: the expected tokens of a cycle, the target's own included."""
+        return 1 + self.acceptance
+
+    @property
+    def scope(self) -> str:
+        """One line on what the verdict covers and the way to it."""
+        return (
+            f"scope: these rows; first 2 tokens after prefix {self.prefix}, one cycle continued from the target, ends "
+            f"not compared; ideal coins; exact; by {CLOSED}, no classes listed"
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """Verdict and figures as plain JSON values, with the keys of a certificate's."""
+        wrong = self.counterexample
+        return {
+            "verdict": self.verdict,
+            "lossless": self.lossless,
+            "every_target": None,
+            "every_target_reason": "",
+            "claim": self.claim,
+            "classes": None,
+            "total_variation": number(self.total_variation),
+            "acceptance_length": number(self.acceptance_length),
+            "acceptance_by_depth": [number(1), number(self.acceptance)],
+            "counterexample": None if wrong is None else wrong.document(),
+            "lemmas": {},
+            "scope": self.scope,
+            "note": "",
+        }
+
+
+def _wrong(emitted: Emitted) -> WrongToken | None:
+    found = emitted.wrong
+    return None if found is None else WrongToken((found[0],), found[1], found[2])
