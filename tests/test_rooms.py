@@ -25,7 +25,7 @@ ROOMS = {
     "exact.interception": (3950, "rheo_core .enumeration .runtime"),
     "exact.proofs": (2780, "rheo_core .enumeration .runtime"),
     "exact.verdict": (2650, "rheo_core .enumeration .runtime .methods .interception"),
-    "exact.acceptance": (750, "rheo_core .enumeration .runtime .methods .verdict"),
+    "exact.acceptance": (1000, "rheo_core .enumeration .runtime .methods .verdict"),
     "exact.search": (2200, "rheo_core .enumeration .runtime .methods .verdict"),
     "exact.faults": (1300, "rheo_core .enumeration .methods .verdict"),
     "exact.report": (1550, "rheo_core .enumeration .runtime .methods .interception .verdict .acceptance"),
@@ -53,7 +53,7 @@ ROOMS = {
     ),
     "gpu_runner": (50, ".cli"),
 }
-ALL_LINES = 39_900
+ALL_LINES = 43_000
 
 
 def modules():

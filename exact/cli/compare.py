@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.progress import track
 
 from exact.acceptance.layer_verdict import LayerVerdict, WrongToken
 from exact.acceptance.one_layer import OneLayer, one_layer
 from exact.acceptance.one_pool import path_of
+from exact.acceptance.tree_optimum import best_rules
 from exact.cli import options
 from exact.cli.certify import Job, jobs_on, verdict
 from exact.cli.tables import blank_table, show
@@ -43,11 +46,22 @@ class Entry:
     rows: str
     certificate: Certificate | LayerVerdict
     layer: OneLayer
+    best: tuple[Fraction, Fraction] | None = None
+    """The largest tau of a lossless rule on the same draft trees: knowing the whole tree, and layer by layer."""
 
     @property
     def contradicts(self) -> bool:
         """Labelled lossless and refuted. (A lossy method may well do no harm on given rows.)"""
         return self.method.claim == "lossless" and not self.certificate.lossless
+
+
+TreeOptimumOption = Annotated[
+    bool,
+    typer.Option(
+        "--tree-optimum",
+        help="Also the largest tau that any lossless rule reaches on the method's own draft trees (tree methods).",
+    ),
+]
 
 
 def command(
@@ -66,6 +80,7 @@ def command(
     as_json: options.AsJson = False,
     save: options.Save = None,
     plot: options.Plot = None,
+    tree_optimum: TreeOptimumOption = False,
 ) -> int:
     """Compare methods on the same rows: verdict, exact acceptance, gap to the optimum of their own drafts.
 
@@ -80,9 +95,9 @@ def command(
     ]
     files = options.rows_of(rows, temperature, support)
     wrong = [rule.name for rule in chosen if rule.name in witnesses]
-    journal = Journal(resume, options.fingerprint(specs, "compare", shape, lead, files), KINDS)
+    journal = Journal(resume, options.fingerprint(specs, "compare", shape, lead, files, tree_optimum), KINDS)
     with options.opened(workers, dask) as executor:
-        found = compare(rules, files, shape, executor=executor, journal=journal)
+        found = compare(rules, files, shape, tree_optimum, executor=executor, journal=journal)
         entries = list(
             track(
                 found,
@@ -110,6 +125,7 @@ def compare(
     rules: Sequence[Method],
     files: Sequence[Rows],
     shape: TreeShape,
+    tree_optimum: bool = False,
     *,
     executor: Executor | None = None,
     journal: Journal | None = None,
@@ -117,27 +133,33 @@ def compare(
     """Every method on every file, file by file; those that share their draft trees are one job."""
     jobs = [job for file in files for job in jobs_on(file, list(rules), shape)]
     keys = {f"{which}: {job}": which for which, job in enumerate(jobs)}
-    measured = resumed(partial(_measure, jobs), keys, executor, journal)
+    measured = resumed(partial(_measure, jobs, tree_optimum), keys, executor, journal)
     for file in files:
         entries: dict[int, Entry] = {}
         while len(entries) < len(rules):
-            for place, certificate, layer in next(measured):
-                entries[place] = Entry(rules[place], file.name, certificate, layer)
+            for place, certificate, layer, best in next(measured):
+                entries[place] = Entry(rules[place], file.name, certificate, layer, best)
         yield from (entries[place] for place in range(len(rules)))
 
 
-def _measure(jobs: Sequence[Job], which: int) -> tuple[tuple[int, Certificate | LayerVerdict, OneLayer], ...]:
-    """Certify the methods of a job and measure one layer of each."""
+Measures = tuple[int, Certificate | LayerVerdict, OneLayer, tuple[Fraction, Fraction] | None]
+
+
+def _measure(jobs: Sequence[Job], tree_optimum: bool, which: int) -> tuple[Measures, ...]:
+    """Certify the methods of a job, measure one layer of each and, if told, the best rules on its trees."""
     job = jobs[which]
     assert job.rows is not None
     study = Study(job.rows.target, job.rows.draft, job.rows.ids)
-    results: list[tuple[int, Certificate | LayerVerdict, OneLayer]] = []
+    results: list[Measures] = []
+    best, first = None, job.methods[0][1]  # the methods of a job share their draft trees
+    if tree_optimum and isinstance(first, TreeMethod) and LayerVerdict.of(first, study.given, job.shape) is None:
+        best = best_rules(first, study.given, job.shape)
     for place, rule in job.methods:
         with own_errors(rule):
             judged = LayerVerdict.of(rule, study.given, job.shape)
             certificate = judged or study.certify(rule, job.shape, second=False)
             layer = one_layer(rule, study.given, min(job.shape.width, job.shape.budget))
-        results.append((place, certificate, layer))
+        results.append((place, certificate, layer, best))
     return tuple(results)
 
 
@@ -155,10 +177,18 @@ def report(entries: list[Entry], shape: TreeShape) -> None:
         "tau: expected tokens of a cycle, the target's own included. All exact.",
         highlight=False,
     )
+    with_best = any(each.best for each in entries)
+    if with_best:
+        options.out.print(
+            "best by layer, best: the largest tau of any lossless rule on the same draft trees, seeing them layer by "
+            "layer or whole (-: no draft tree, or too many).",
+            highlight=False,
+        )
+    figures = ("one layer", "optimum", "gap", "tau", *(("best by layer", "best") if with_best else ()))
     for name in dict.fromkeys(each.rows for each in entries):
         table = blank_table(name)
-        for column in ("method", "label", "verdict", "one layer", "optimum", "gap", "tau"):
-            table.add_column(column, justify="right" if column in ("one layer", "optimum", "gap", "tau") else "left")
+        for column in ("method", "label", "verdict", *figures):
+            table.add_column(column, justify="right" if column in figures else "left")
         listed = [each for each in entries if each.rows == name]
         for each in sorted(listed, key=lambda each: each.certificate.acceptance_length, reverse=True):
             lossless = each.certificate.lossless
@@ -170,8 +200,19 @@ def report(entries: list[Entry], shape: TreeShape) -> None:
                 f"{float(each.layer.optimum):.4f}" if lossless and each.layer.optimum is not None else "-",
                 f"{float(each.layer.gap):.4f}" if lossless and each.layer.gap is not None else "-",
                 f"{float(each.certificate.acceptance_length):.4f}",
+                *_best(each, with_best),
             )
         show(table)
+
+
+def _best(entry: Entry, shown: bool) -> list[str]:
+    if not shown:
+        return []
+    return (
+        [f"{float(tau):.4f}" for tau in reversed(entry.best)]
+        if entry.best and entry.certificate.lossless
+        else ["-"] * 2
+    )
 
 
 def report_labels(entries: list[Entry], refuted: dict[str, Certificate]) -> None:
@@ -220,6 +261,7 @@ def _entry(each: Entry) -> dict[str, Any]:
         "optimum": number(each.layer.optimum) if lossless and each.layer.optimum is not None else None,
         "gap": number(each.layer.gap) if lossless and each.layer.gap is not None else None,
         "one_layer_path": path_of(each.method, TreeShape(1, 1, 1)),
+        **({"tree_optimum": dict(zip(("whole", "layered"), map(number, each.best), strict=True))} if each.best else {}),
         **each.certificate.summary(),
     }
 

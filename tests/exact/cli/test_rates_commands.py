@@ -92,6 +92,20 @@ def test_compare_as_a_document(capsys, rows):
     assert "Leviathan" in results["chain"]["reference"]
 
 
+def test_compare_with_the_best_rules_on_the_same_trees(capsys, rows):
+    given = ["compare", "rheo", "rheo-rrsw", "chain", "--rows", rows, *SMALL, "--tree-optimum"]
+    code, out, _ = rheo_exact(capsys, *given, "--json")
+    rheo, rrsw, chain = json.loads(out)["results"]
+    assert code == 0
+    assert "tree_optimum" not in chain
+    assert rheo["tree_optimum"] == rrsw["tree_optimum"]
+    best, tau = rheo["tree_optimum"], float(rheo["acceptance_length"]["float"])
+    assert tau <= best["layered"]["float"] <= best["whole"]["float"]
+    shown = rheo_exact(capsys, *given)[1]
+    assert f"{best['whole']['float']:.4f}" in shown
+    assert "best by layer" in shown
+
+
 def test_compare_reports_a_label_that_is_contradicted(capsys, rows, tmp_path):
     plugin = tmp_path / "mine.py"
     plugin.write_text(

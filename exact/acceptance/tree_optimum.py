@@ -1,0 +1,266 @@
+"""The most that any lossless verification rule can accept from given draft trees, with a proof in rationals.
+
+A verification rule is a joint distribution of the drafted tree T and of what is emitted. Let a(T, n) be the probability
+that T is drafted and its node n is accepted, and A(w) the sum over the nodes whose path spells w. The output has the
+target's distribution exactly when behind every w that is accepted the next token is the target's, so a rule is lossless
+if and only if
+
+    a(T, root) = P(T),   sum over the children c of n of a(T, c) <= a(T, n),   A(w v) <= p(v | w) A(w),
+
+the last because the bonus token fills up what accepted tokens leave of p(v | w). The expected number of accepted tokens
+is the sum of all a(T, n): a linear program. HiGHS finds a vertex in floats; it, and the multipliers that prove it
+optimal, are computed again in rationals from which constraints are tight, and checked.
+
+Two programs: the rule knows the whole pruned tree (`layered=False`), or it decides at depth d from the nodes of depth
+at most d + 1, with their slots and kinds, and its own past, as layer-by-layer rules do (`layered=True`). Slots and
+kinds tell nothing more to a rule that knows the tree, and much to one that does not: they say what may come below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
+
+from exact.enumeration.cycle_law import exact_pair
+from exact.enumeration.rationals import ONE, ZERO, exact, exact_law, fraction
+from exact.enumeration.tree_classes import TreeClass, classes
+from rheo_core import InvalidInput, Pair, TreeMethod, TreeShape
+from rheo_core.models import Prefix
+from rheo_core.tree import Tree
+
+Path = tuple[int, ...]
+"""Drafted tokens from the root; () is the root."""
+
+View = frozenset[tuple[Path, int, int]]
+"""Drafted nodes that a rule sees: path, slot and kind of each, the root left out."""
+
+TreeLaw = Mapping[View, Any]
+"""The distribution of the drafted tree."""
+
+MOST_VARIABLES = 20_000
+"""Nodes of all trees together for which `best_rules` sets the program up: minutes, and hundreds of MB, beyond."""
+
+TIGHT = 1e-9
+"""Floats below this are taken for zero in the proposal; the rationals decide."""
+
+
+@dataclass(frozen=True)
+class TreeOptimum:
+    """The largest expected number of accepted tokens, and how large the program was.
+
+    `value` is what an exact primal solution attains and exact multipliers bound. `reached[w]` is A(w), the probability
+    that the best rule accepts the tokens w.
+    """
+
+    value: Fraction
+    reached: dict[Path, Fraction]
+    variables: int
+    constraints: int
+
+
+def best_rules(
+    method: TreeMethod, pair: Pair, shape: TreeShape, prefix: Prefix = ()
+) -> tuple[Fraction, Fraction] | None:
+    """The largest tau on the method's own drafts: of rules that know the tree, and of rules that go layer by layer.
+
+    None where the program would have more than `MOST_VARIABLES` variables.
+    """
+    models = exact_pair(pair)
+    trees = tree_law(classes(method.drafter(models, shape), prefix, shape))
+    if sum(map(len, trees)) > MOST_VARIABLES:
+        return None
+    whole, layered = (tree_optimum(models.p, trees, prefix, layered=each).value + 1 for each in (False, True))
+    return whole, layered
+
+
+def tree_law(found: Iterable[TreeClass]) -> dict[View, Any]:
+    """The distribution of the drafted tree, from its classes."""
+    return _merged((_view(each.tree), exact(each.probability)) for each in found)
+
+
+def _view(tree: Tree) -> View:
+    slots, kinds = tree.slot.tolist(), tree.kind.tolist()
+    return frozenset((tree.tokens_to(node), slots[node], kinds[node]) for node in range(len(tree)))
+
+
+@dataclass
+class Program:
+    """max sum(x) subject to rows @ x <= bounds, x >= 0: sparse rows with rational coefficients."""
+
+    columns: dict[tuple[View, Path], int]
+    rows: list[dict[int, Any]]
+    bounds: list[Any]
+
+
+def program(p: Callable[[Prefix], Any], trees: TreeLaw, prefix: Prefix = (), *, layered: bool = False) -> Program:
+    """The linear program of the best lossless rule for the target `p` and the trees."""
+    columns: dict[tuple[View, Path], int] = {}
+    rows: list[dict[int, Any]] = []
+    bounds: list[Any] = []
+    spelled: dict[Path, list[int]] = {}
+    trees = trees if layered else _merged((_bare(tree), mass) for tree, mass in trees.items())
+    seen: TreeLaw = {View(): ONE}
+    for level in range(1, 1 + max((len(path) for tree in trees for path, _, _ in tree), default=0)):
+        now: TreeLaw = _merged((_down_to(level, tree), mass) for tree, mass in trees.items()) if layered else trees
+        for view, mass in now.items():
+            above = _down_to(level - 1, view) if layered else view
+            below: dict[Path, list[int]] = {}
+            for path in sorted(path for path, _, _ in view if len(path) == level):
+                columns[view, path] = len(columns)
+                below.setdefault(path[:-1], []).append(columns[view, path])
+                spelled.setdefault(path, []).append(columns[view, path])
+            for parent, children in below.items():
+                row: dict[int, Any] = dict.fromkeys(children, ONE)
+                if parent:
+                    row[columns[above, parent]] = -mass / seen[above]
+                rows.append(row)
+                bounds.append(ZERO if parent else mass)
+        seen = now
+    laws: dict[Path, list[Any]] = {}
+    for path, here in sorted(spelled.items()):
+        context = path[:-1]
+        if context not in laws:
+            laws[context] = exact_law(p((*prefix, *context))).tolist()
+        share = laws[context][path[-1]]
+        row = dict.fromkeys(here, ONE)
+        if context and share:
+            row |= dict.fromkeys(spelled[context], -share)
+        rows.append(row)
+        bounds.append(ZERO if context else share)
+    return Program(columns, rows, bounds)
+
+
+def _merged(views: Iterable[tuple[View, Any]]) -> dict[View, Any]:
+    law: dict[View, Any] = {}
+    for view, mass in views:
+        law[view] = law.get(view, ZERO) + mass
+    return law
+
+
+def _bare(tree: View) -> View:
+    return frozenset((path, 0, 0) for path, _, _ in tree)
+
+
+def _down_to(depth: int, view: View) -> View:
+    return frozenset(node for node in view if len(node[0]) <= depth)
+
+
+def tree_optimum(
+    p: Callable[[Prefix], Any], trees: TreeLaw, prefix: Prefix = (), *, layered: bool = False
+) -> TreeOptimum:
+    """The optimum for target rows `p(prefix)` [V] and the distribution of drafted trees, in rationals.
+
+    Raises `InvalidInput` unless the trees are closed under prefixes and their masses sum to 1, and `ArithmeticError`
+    where no exact proof of optimality was found (HiGHS stopped at no vertex, or took a small number for zero).
+
+    >>> half = [Fraction(1, 2), Fraction(1, 2)]
+    >>> tree_optimum(lambda prefix: half, {frozenset([((0,), 0, 0), ((0, 1), 0, 0)]): 1}).value
+    Fraction(3, 4)
+    """
+    law = {tree: exact(mass) for tree, mass in trees.items() if mass}
+    if sum(law.values()) != 1 or not all(mass > 0 for mass in law.values()):
+        raise InvalidInput("trees", len(law), "a distribution of trees, which sums to 1")
+    if not all(path[:-1] in {(), *(path for path, _, _ in tree)} for tree in law for path, _, _ in tree):
+        raise InvalidInput("trees", len(law), "trees that hold the parent of every node")
+    task = program(p, law, prefix, layered=layered)
+    if not task.columns:
+        return TreeOptimum(Fraction(0), {}, 0, len(task.rows))
+    values, multipliers = _vertices(task)
+    _check(task, values, multipliers)
+    reached: dict[Path, Any] = {}
+    for (_, path), column in task.columns.items():
+        reached[path] = reached.get(path, ZERO) + values[column]
+    return TreeOptimum(
+        fraction(sum(values, ZERO)),
+        {path: fraction(mass) for path, mass in reached.items()},
+        len(task.columns),
+        len(task.rows),
+    )
+
+
+def _vertices(task: Program) -> tuple[list[Any], list[Any]]:
+    """The optimal solution and its multipliers, in rationals, from what HiGHS says is zero and what is tight."""
+    entries = [(row, column, float(x)) for row, each in enumerate(task.rows) for column, x in each.items()]
+    at_row, at_column, coefficients = zip(*entries, strict=True)
+    shape = len(task.rows), len(task.columns)
+    matrix = csr_array((coefficients, (at_row, at_column)), shape=shape)
+    bounds = [float(bound) for bound in task.bounds]
+    found = linprog(-np.ones(shape[1]), A_ub=matrix, b_ub=bounds, method="highs-ds")
+    if found.x is None:
+        raise ArithmeticError(f"the linear program has no solution: {found.message}")
+    used, tight = found.x > TIGHT, found.slack < TIGHT
+    equations = [
+        ({column: x for column, x in row.items() if used[column]}, bound)
+        for row, bound, holds in zip(task.rows, task.bounds, tight, strict=True)
+        if holds
+    ]
+    values = _solved(equations, shape[1])
+    priced, even = -found.ineqlin.marginals > TIGHT, found.lower.marginals < TIGHT
+    transposed: list[dict[int, Any]] = [{} for _ in range(shape[1])]
+    for number, row in enumerate(task.rows):
+        if priced[number]:
+            for column, x in row.items():
+                transposed[column][number] = x
+    equations = [(entries, ONE) for entries, holds in zip(transposed, even, strict=True) if holds]
+    return values, _solved(equations, shape[0])
+
+
+def _solved(equations: Iterable[tuple[dict[int, Any], Any]], size: int) -> list[Any]:
+    """A solution of sparse linear equations in rationals, what they leave open at 0.
+
+    Equations that contradict the others are left unsolved: the caller checks what it gets.
+    """
+    left = [(dict(row), bound) for row, bound in equations if row]
+    holding: dict[int, set[int]] = {}
+    for number, (row, _) in enumerate(left):
+        for column in row:
+            holding.setdefault(column, set()).add(number)
+    waiting, pivots = set(range(len(left))), list[tuple[int, int]]()
+    while waiting:
+        number = min(waiting, key=lambda number: len(left[number][0]))
+        waiting.remove(number)
+        row, bound = left[number]
+        if not row:
+            continue
+        pivot = min(row, key=lambda column: len(holding[column]))
+        pivots.append((number, pivot))
+        for other in [other for other in holding[pivot] if other in waiting]:
+            theirs, total = left[other]
+            factor = theirs[pivot] / row[pivot]
+            for column, x in row.items():
+                value = theirs.get(column, ZERO) - factor * x
+                if value:
+                    theirs[column] = value
+                    holding[column].add(other)
+                elif column in theirs:
+                    del theirs[column]
+                    holding[column].discard(other)
+            left[other] = theirs, total - factor * bound
+    solution = [ZERO] * size
+    for number, pivot in reversed(pivots):
+        row, bound = left[number]
+        rest = sum((x * solution[column] for column, x in row.items() if column != pivot), ZERO)
+        solution[pivot] = (bound - rest) / row[pivot]
+    return solution
+
+
+def _check(task: Program, values: list[Any], multipliers: list[Any]) -> None:
+    """Raise unless the solution keeps every constraint and the multipliers bound every solution by its value."""
+    kept = all(
+        sum((x * values[column] for column, x in row.items()), ZERO) <= bound
+        for row, bound in zip(task.rows, task.bounds, strict=True)
+    )
+    covered = [ZERO] * len(values)
+    for row, multiplier in zip(task.rows, multipliers, strict=True):
+        for column, x in row.items():
+            covered[column] += x * multiplier
+    signs = min(values) >= 0 and min(multipliers) >= 0
+    proved = sum((x * y for x, y in zip(task.bounds, multipliers, strict=True)), ZERO)
+    if not (kept and signs and min(covered) >= 1 and proved == sum(values, ZERO)):
+        raise ArithmeticError("the proposed optimum could not be proved in rationals")

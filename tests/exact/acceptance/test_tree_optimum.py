@@ -1,0 +1,161 @@
+"""The best lossless rule on dynamic trees: held to its definition, to one layer, and to the rules that are there."""
+
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from exact.acceptance import tree_optimum as room
+from exact.acceptance.one_layer import acceptance_length, drafted_sets
+from exact.acceptance.tree_optimum import tree_law, tree_optimum
+from exact.enumeration.tree_classes import classes
+from exact.methods import methods
+from exact.methods.load import with_lead
+from exact.methods.optimum import optimum
+from rheo_core import InvalidInput, Pair, TreeShape
+
+pytestmark = pytest.mark.exact
+
+
+def random_pair(seed, size):
+    """Rows that differ at every prefix, with zeros and ties."""
+    rng = np.random.default_rng(seed)
+    rows: dict[Any, Any] = {}
+
+    def model(which):
+        def row(prefix):
+            if (which, prefix) not in rows:
+                weights = rng.integers(0, 5, size) + np.eye(size, dtype=int)[rng.integers(size)]
+                rows[which, prefix] = [F(int(x), int(weights.sum())) for x in weights]
+            return rows[which, prefix]
+
+        return row
+
+    return Pair(model("target"), model("draft"))
+
+
+def drafted(method, pair, shape):
+    return classes(method.drafter(pair, shape), (), shape)
+
+
+def by_definition(p, size, trees, depth):
+    """The oracle: the joint distribution of tree and emitted text, and the law of D + 1 tokens, written out in full."""
+    columns: list[tuple[int, tuple[int, ...]]] = []
+    for number, tree in enumerate(trees):
+        paths = {path for path, _, _ in tree}
+        columns += [
+            (number, (*path, v)) for path in [(), *sorted(paths)] for v in range(size) if (*path, v) not in paths
+        ]
+
+    def chance(text, behind=()):
+        return float(np.prod([float(p((*behind, *text[:i]))[text[i]]) for i in range(len(text))]))
+
+    texts = list(np.ndindex(*[size] * (depth + 1)))
+    equations = [[float(number == column[0]) for column in columns] for number in range(len(trees))]
+    right = [float(mass) for mass in trees.values()]
+    for text in texts:
+        equations.append([
+            chance(text[len(s) :], s) if text[: len(s)] == s else 0.0 for _, s in columns
+        ])  # fmt: skip
+        right.append(chance(text))
+    found = linprog([1.0 - len(s) for _, s in columns], A_eq=equations, b_eq=right, method="highs")
+    return -found.fun
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_program_is_the_definition(seed):
+    shape = TreeShape(*[(2, 2, 3), (2, 2, 4), (3, 2, 4), (2, 3, 4)][seed % 4])
+    pair, size = random_pair(seed, 3 if shape.depth == 2 else 2), 3 if shape.depth == 2 else 2
+    trees = tree_law(drafted(with_lead(methods["rheo"], seed % 2), pair, shape))
+    assert float(tree_optimum(pair.p, trees).value) == pytest.approx(by_definition(pair.p, size, trees, shape.depth))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_one_layer_is_the_transport_optimum(seed):
+    pair, rule = random_pair(seed, 4), with_lead(methods["rheo"], seed % 3)
+    trees = tree_law(drafted(rule, pair, TreeShape(3, 1, 3)))
+    most = optimum(pair.p(()), drafted_sets(rule, pair, 3)).value
+    assert tree_optimum(pair.p, trees).value == tree_optimum(pair.p, trees, layered=True).value == most
+
+
+RULES = [*[with_lead(methods[name], lead) for name in ("rheo", "rheo-rrsw") for lead in (0, 1, 2)], methods["top-k"]]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.name} {rule.lead}")
+@pytest.mark.parametrize("seed", range(4))
+def test_no_lossless_rule_accepts_more_and_knowing_more_accepts_no_less(rule, seed):
+    shape = [TreeShape(3, 2, 4), TreeShape(2, 3, 5)][seed % 2]
+    pair = random_pair(seed, 3)
+    trees = tree_law(drafted(rule, pair, shape))
+    accepted = acceptance_length(rule, pair, shape) - 1
+    whole, layered = tree_optimum(pair.p, trees), tree_optimum(pair.p, trees, layered=True)
+    assert accepted <= layered.value <= whole.value <= shape.depth
+    assert sum(whole.reached.values()) == whole.value
+
+
+def gains(seeds, layered):
+    shape, rule = TreeShape(2, 2, 3), with_lead(methods["rheo"], 0)
+    for seed in seeds:
+        pair = random_pair(seed, 3)
+        yield tree_optimum(pair.p, tree_law(drafted(rule, pair, shape)), layered=layered).value > (
+            acceptance_length(rule, pair, shape) - 1
+        )
+
+
+def test_algorithm_1_is_not_always_the_best_rule_that_goes_layer_by_layer():
+    assert any(gains(range(20), True))
+    assert sum(gains(range(20), False)) >= sum(gains(range(20), True))
+
+
+def test_a_program_that_forgets_kinds_bounds_nothing():
+    """Planted fault: without slots and kinds a layered program falls below Algorithm 1, which sees them."""
+    pair, shape, rule = random_pair(11, 4), TreeShape(3, 3, 6), with_lead(methods["rheo"], 0)
+    found = drafted(rule, pair, shape)
+    accepted = acceptance_length(rule, pair, shape) - 1
+    assert tree_optimum(pair.p, tree_law(found), layered=True).value >= accepted
+    blind: dict[Any, Any] = {}
+    for tree, mass in tree_law(found).items():
+        key = frozenset((path, 0, 0) for path, _, _ in tree)
+        blind[key] = blind.get(key, 0) + mass
+    assert tree_optimum(pair.p, blind, layered=True).value < accepted
+
+
+@pytest.mark.parametrize("fault", ["value", "multiplier", "tight"])
+def test_a_wrong_vertex_is_no_optimum(fault, monkeypatch):
+    """Planted faults: a value or a multiplier that is off, and constraints wrongly taken for tight."""
+    pair = random_pair(5, 4)
+    trees = tree_law(drafted(methods["rheo"], pair, TreeShape(3, 3, 6)))
+    real = room._vertices
+
+    def off(task):
+        values, multipliers = real(task)
+        spoiled = values if fault == "value" else multipliers
+        place = next(i for i, x in enumerate(spoiled) if x)
+        spoiled[place] *= F(999, 1000)
+        return values, multipliers
+
+    if fault == "tight":
+        monkeypatch.setattr(room, "TIGHT", 0.3)
+    else:
+        monkeypatch.setattr(room, "_vertices", off)
+    with pytest.raises(ArithmeticError, match="could not be proved"):
+        tree_optimum(pair.p, trees)
+
+
+def test_a_layered_rule_that_saw_what_lies_below_would_accept_more():
+    """Planted fault: the program of the rule that knows the tree, taken for the layered one."""
+    pair = random_pair(5, 3)
+    trees = tree_law(drafted(with_lead(methods["rheo"], 0), pair, TreeShape(2, 2, 3)))
+    layered, whole = (tree_optimum(pair.p, trees, layered=each).value for each in (True, False))
+    assert (layered, whole) == (F(83, 80), F(17, 16))
+
+
+@pytest.mark.parametrize(
+    ("trees", "expected"),
+    [({frozenset([((0,), 0, 0)]): F(1, 2)}, "sums to 1"), ({frozenset([((0, 1), 0, 0)]): 1}, "parent of every node")],
+)
+def test_no_law_of_trees_is_refused(trees, expected):
+    with pytest.raises(InvalidInput, match=expected):
+        tree_optimum(lambda prefix: [F(1, 2), F(1, 2)], trees)
