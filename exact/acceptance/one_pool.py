@@ -247,7 +247,7 @@ def _kept(pool: Pool, budget: int, width: int) -> Iterable[int]:
     def survives(y: int, proxy: Any) -> bool:
         fills = [each for token, each in zip(best[pool.m :], score[pool.m :], strict=True) if token != y]
         before = sum(each >= proxy for each in score[: pool.m])
-        return before + sum(each > proxy for each in fills[: width - pool.m - 1]) < budget
+        return bool(before + sum(each > proxy for each in fills[: width - pool.m - 1]) < budget)
 
     if getattr(pool.proxy, "uses_token", True):
         return [y for y in drawn if survives(y, pool.proxy_score(y))]
