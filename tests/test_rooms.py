@@ -25,7 +25,7 @@ ROOMS = {
     "exact.interception": (3950, "rheo_core .enumeration .runtime"),
     "exact.proofs": (2780, "rheo_core .enumeration .runtime"),
     "exact.verdict": (2650, "rheo_core .enumeration .runtime .methods .interception"),
-    "exact.acceptance": (1000, "rheo_core .enumeration .runtime .methods .verdict"),
+    "exact.acceptance": (1250, "rheo_core .enumeration .runtime .methods .verdict"),
     "exact.search": (2200, "rheo_core .enumeration .runtime .methods .verdict"),
     "exact.faults": (1300, "rheo_core .enumeration .methods .verdict"),
     "exact.report": (1550, "rheo_core .enumeration .runtime .methods .interception .verdict .acceptance"),

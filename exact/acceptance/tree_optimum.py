@@ -8,8 +8,7 @@ if and only if
     a(T, root) = P(T),   sum over the children c of n of a(T, c) <= a(T, n),   A(w v) <= p(v | w) A(w),
 
 the last because the bonus token fills up what accepted tokens leave of p(v | w). The expected number of accepted tokens
-is the sum of all a(T, n): a linear program. HiGHS finds a vertex in floats; it, and the multipliers that prove it
-optimal, are computed again in rationals from which constraints are tight, and checked.
+is the sum of all a(T, n): a linear program.
 
 Two programs: the rule knows the whole pruned tree (`layered=False`), or it decides at depth d from the nodes of depth
 at most d + 1, with their slots and kinds, and its own past, as layer-by-layer rules do (`layered=True`). Slots and
@@ -23,10 +22,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import csr_array
-
+from exact.acceptance.linear_program import Program
 from exact.enumeration.cycle_law import exact_pair
 from exact.enumeration.rationals import ONE, ZERO, exact, exact_law, fraction
 from exact.enumeration.tree_classes import TreeClass, classes
@@ -45,9 +41,6 @@ TreeLaw = Mapping[View, Any]
 
 MOST_VARIABLES = 20_000
 """Nodes of all trees together for which `best_rules` sets the program up: minutes, and hundreds of MB, beyond."""
-
-TIGHT = 1e-9
-"""Floats below this are taken for zero in the proposal; the rationals decide."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +74,7 @@ def best_rules(
 
 def tree_law(found: Iterable[TreeClass]) -> dict[View, Any]:
     """The distribution of the drafted tree, from its classes."""
-    return _merged((_view(each.tree), exact(each.probability)) for each in found)
+    return merged((_view(each.tree), exact(each.probability)) for each in found)
 
 
 def _view(tree: Tree) -> View:
@@ -89,39 +82,34 @@ def _view(tree: Tree) -> View:
     return frozenset((tree.tokens_to(node), slots[node], kinds[node]) for node in range(len(tree)))
 
 
-@dataclass
-class Program:
-    """max sum(x) subject to rows @ x <= bounds, x >= 0: sparse rows with rational coefficients."""
-
-    columns: dict[tuple[View, Path], int]
-    rows: list[dict[int, Any]]
-    bounds: list[Any]
-
-
 def program(p: Callable[[Prefix], Any], trees: TreeLaw, prefix: Prefix = (), *, layered: bool = False) -> Program:
-    """The linear program of the best lossless rule for the target `p` and the trees."""
-    columns: dict[tuple[View, Path], int] = {}
-    rows: list[dict[int, Any]] = []
-    bounds: list[Any] = []
+    """The linear program of the best lossless rule for the target `p` and the trees; variables are (view, path)."""
+    task = Program()
     spelled: dict[Path, list[int]] = {}
-    trees = trees if layered else _merged((_bare(tree), mass) for tree, mass in trees.items())
+    trees = trees if layered else merged((_bare(tree), mass) for tree, mass in trees.items())
     seen: TreeLaw = {View(): ONE}
     for level in range(1, 1 + max((len(path) for tree in trees for path, _, _ in tree), default=0)):
-        now: TreeLaw = _merged((_down_to(level, tree), mass) for tree, mass in trees.items()) if layered else trees
+        now: TreeLaw = merged((down_to(level, tree), mass) for tree, mass in trees.items()) if layered else trees
         for view, mass in now.items():
-            above = _down_to(level - 1, view) if layered else view
+            above = down_to(level - 1, view) if layered else view
             below: dict[Path, list[int]] = {}
             for path in sorted(path for path, _, _ in view if len(path) == level):
-                columns[view, path] = len(columns)
-                below.setdefault(path[:-1], []).append(columns[view, path])
-                spelled.setdefault(path, []).append(columns[view, path])
+                below.setdefault(path[:-1], []).append(task.variable((view, path), ONE))
+                spelled.setdefault(path, []).append(task.variables[view, path])
             for parent, children in below.items():
                 row: dict[int, Any] = dict.fromkeys(children, ONE)
                 if parent:
-                    row[columns[above, parent]] = -mass / seen[above]
-                rows.append(row)
-                bounds.append(ZERO if parent else mass)
+                    row[task.variables[above, parent]] = -mass / seen[above]
+                task.at_most(row, ZERO if parent else mass)
         seen = now
+    bound_by_target(task, p, spelled, prefix)
+    return task
+
+
+def bound_by_target(
+    task: Program, p: Callable[[Prefix], Any], spelled: Mapping[Path, list[int]], prefix: Prefix = ()
+) -> None:
+    """Add A(w v) <= p(v | w) A(w) for each path; `spelled` holds the variables whose sum A(w) is."""
     laws: dict[Path, list[Any]] = {}
     for path, here in sorted(spelled.items()):
         context = path[:-1]
@@ -129,14 +117,13 @@ def program(p: Callable[[Prefix], Any], trees: TreeLaw, prefix: Prefix = (), *, 
             laws[context] = exact_law(p((*prefix, *context))).tolist()
         share = laws[context][path[-1]]
         row = dict.fromkeys(here, ONE)
-        if context and share:
+        if context:
             row |= dict.fromkeys(spelled[context], -share)
-        rows.append(row)
-        bounds.append(ZERO if context else share)
-    return Program(columns, rows, bounds)
+        task.at_most(row, ZERO if context else share)
 
 
-def _merged(views: Iterable[tuple[View, Any]]) -> dict[View, Any]:
+def merged(views: Iterable[tuple[View, Any]]) -> dict[View, Any]:
+    """Add up the masses of equal views."""
     law: dict[View, Any] = {}
     for view, mass in views:
         law[view] = law.get(view, ZERO) + mass
@@ -147,7 +134,8 @@ def _bare(tree: View) -> View:
     return frozenset((path, 0, 0) for path, _, _ in tree)
 
 
-def _down_to(depth: int, view: View) -> View:
+def down_to(depth: int, view: View) -> View:
+    """The nodes of a view down to a depth."""
     return frozenset(node for node in view if len(node[0]) <= depth)
 
 
@@ -169,98 +157,15 @@ def tree_optimum(
     if not all(path[:-1] in {(), *(path for path, _, _ in tree)} for tree in law for path, _, _ in tree):
         raise InvalidInput("trees", len(law), "trees that hold the parent of every node")
     task = program(p, law, prefix, layered=layered)
-    if not task.columns:
+    if not task.variables:
         return TreeOptimum(Fraction(0), {}, 0, len(task.rows))
-    values, multipliers = _vertices(task)
-    _check(task, values, multipliers)
+    values = task.solved()
     reached: dict[Path, Any] = {}
-    for (_, path), column in task.columns.items():
+    for (_, path), column in task.variables.items():
         reached[path] = reached.get(path, ZERO) + values[column]
     return TreeOptimum(
         fraction(sum(values, ZERO)),
         {path: fraction(mass) for path, mass in reached.items()},
-        len(task.columns),
+        len(task.variables),
         len(task.rows),
     )
-
-
-def _vertices(task: Program) -> tuple[list[Any], list[Any]]:
-    """The optimal solution and its multipliers, in rationals, from what HiGHS says is zero and what is tight."""
-    entries = [(row, column, float(x)) for row, each in enumerate(task.rows) for column, x in each.items()]
-    at_row, at_column, coefficients = zip(*entries, strict=True)
-    shape = len(task.rows), len(task.columns)
-    matrix = csr_array((coefficients, (at_row, at_column)), shape=shape)
-    bounds = [float(bound) for bound in task.bounds]
-    found = linprog(-np.ones(shape[1]), A_ub=matrix, b_ub=bounds, method="highs-ds")
-    if found.x is None:
-        raise ArithmeticError(f"the linear program has no solution: {found.message}")
-    used, tight = found.x > TIGHT, found.slack < TIGHT
-    equations = [
-        ({column: x for column, x in row.items() if used[column]}, bound)
-        for row, bound, holds in zip(task.rows, task.bounds, tight, strict=True)
-        if holds
-    ]
-    values = _solved(equations, shape[1])
-    priced, even = -found.ineqlin.marginals > TIGHT, found.lower.marginals < TIGHT
-    transposed: list[dict[int, Any]] = [{} for _ in range(shape[1])]
-    for number, row in enumerate(task.rows):
-        if priced[number]:
-            for column, x in row.items():
-                transposed[column][number] = x
-    equations = [(entries, ONE) for entries, holds in zip(transposed, even, strict=True) if holds]
-    return values, _solved(equations, shape[0])
-
-
-def _solved(equations: Iterable[tuple[dict[int, Any], Any]], size: int) -> list[Any]:
-    """A solution of sparse linear equations in rationals, what they leave open at 0.
-
-    Equations that contradict the others are left unsolved: the caller checks what it gets.
-    """
-    left = [(dict(row), bound) for row, bound in equations if row]
-    holding: dict[int, set[int]] = {}
-    for number, (row, _) in enumerate(left):
-        for column in row:
-            holding.setdefault(column, set()).add(number)
-    waiting, pivots = set(range(len(left))), list[tuple[int, int]]()
-    while waiting:
-        number = min(waiting, key=lambda number: len(left[number][0]))
-        waiting.remove(number)
-        row, bound = left[number]
-        if not row:
-            continue
-        pivot = min(row, key=lambda column: len(holding[column]))
-        pivots.append((number, pivot))
-        for other in [other for other in holding[pivot] if other in waiting]:
-            theirs, total = left[other]
-            factor = theirs[pivot] / row[pivot]
-            for column, x in row.items():
-                value = theirs.get(column, ZERO) - factor * x
-                if value:
-                    theirs[column] = value
-                    holding[column].add(other)
-                elif column in theirs:
-                    del theirs[column]
-                    holding[column].discard(other)
-            left[other] = theirs, total - factor * bound
-    solution = [ZERO] * size
-    for number, pivot in reversed(pivots):
-        row, bound = left[number]
-        rest = sum((x * solution[column] for column, x in row.items() if column != pivot), ZERO)
-        solution[pivot] = (bound - rest) / row[pivot]
-    return solution
-
-
-def _check(task: Program, values: list[Any], multipliers: list[Any]) -> None:
-    """Raise unless the solution keeps every constraint and the multipliers bound every solution by its value."""
-    kept = all(
-        sum((x * values[column] for column, x in row.items()), ZERO) <= bound
-        for row, bound in zip(task.rows, task.bounds, strict=True)
-    )
-    covered = [ZERO] * len(values)
-    for row, multiplier in zip(task.rows, multipliers, strict=True):
-        for column, x in row.items():
-            covered[column] += x * multiplier
-    signs = min(values) >= 0 and min(multipliers) >= 0
-    proved = sum((x * y for x, y in zip(task.bounds, multipliers, strict=True)), ZERO)
-    if not (kept and signs and min(covered) >= 1 and proved == sum(values, ZERO)):
-        raise ArithmeticError("the proposed optimum could not be proved in rationals")

@@ -1,20 +1,25 @@
 """The best lossless rule on dynamic trees: held to its definition, to one layer, and to the rules that are there."""
 
 from fractions import Fraction as F
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from exact.acceptance import tree_optimum as room
+from exact.acceptance import linear_program as room
+from exact.acceptance.draft_optimum import all_trees, draft_optimum
+from exact.acceptance.node_transport import node_transport, steps
 from exact.acceptance.one_layer import acceptance_length, drafted_sets
 from exact.acceptance.tree_optimum import tree_law, tree_optimum
 from exact.enumeration.tree_classes import classes
 from exact.methods import methods
 from exact.methods.load import with_lead
 from exact.methods.optimum import optimum
-from rheo_core import InvalidInput, Pair, TreeShape
+from exact.verdict.certify import certify
+from rheo_core import InvalidInput, Pair, TreeMethod, TreeShape, method
+from rheo_core.construction import layered
 
 pytestmark = pytest.mark.exact
 
@@ -34,6 +39,10 @@ def random_pair(seed, size):
         return row
 
     return Pair(model("target"), model("draft"))
+
+
+def always(row):
+    return lambda prefix: row
 
 
 def drafted(method, pair, shape):
@@ -159,3 +168,110 @@ def test_a_layered_rule_that_saw_what_lies_below_would_accept_more():
 def test_no_law_of_trees_is_refused(trees, expected):
     with pytest.raises(InvalidInput, match=expected):
         tree_optimum(lambda prefix: [F(1, 2), F(1, 2)], trees)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("lead", [0, 1, 2])
+def test_transport_at_each_node_is_lossless_and_never_above_the_best_layered_rule(seed, lead):
+    """Its flow is a solution of the program's own constraints; planted fault: a flow of more than the target's row."""
+    pair, shape = random_pair(seed, 3), [TreeShape(3, 2, 4), TreeShape(2, 3, 5)][seed % 2]
+    trees = tree_law(drafted(with_lead(methods["rheo"], lead), pair, shape))
+    reached: dict[Any, Any] = {(): 1}
+    for path, step in steps(pair.p, trees):
+        assert step.chance == reached[path]
+        for drafted_set, mass in step.sets.items():
+            assert sum(x for (each, _), x in step.flow.items() if each == drafted_set) <= mass
+        for (each, token), share in step.flow.items():
+            assert token in each
+            reached[(*path, token)] = reached.get((*path, token), 0) + step.chance * share
+    assert all(reached[path] <= reached[path[:-1]] * pair.p(path[:-1])[path[-1]] for path in reached if path)
+    value = node_transport(pair.p, trees)
+    assert value == sum(reached.values()) - 1 <= tree_optimum(pair.p, trees, layered=True).value
+    if lead:
+        assert value >= acceptance_length(with_lead(methods["rheo"], lead), pair, shape) - 1
+
+
+def test_transport_at_each_node_beats_algorithm_1_on_a_dynamic_tree_and_certifies():
+    """The largest gain with one lead over all rows in sixths at V = 3, and the rule itself run: it is lossless."""
+    p, q = [F(0), F(2, 3), F(1, 3)], [F(1, 6), F(1, 3), F(1, 2)]
+    pair, shape, rule = Pair(always(p), always(q)), TreeShape(3, 2, 4), methods["rheo"]
+    assert isinstance(rule, TreeMethod)
+    drafter = rule.drafter(pair, shape)
+    trees = tree_law(classes(drafter, (), shape))
+    table = dict(steps(pair.p, trees))
+
+    @method(name="transport")
+    def transport(target, draft, prefix, shape, chooser):
+        tree = layered(drafter, prefix, shape, chooser)
+        paths, tokens = {tree.tokens_to(node) for node in range(len(tree))}, tuple[int, ...]()
+        while tokens in table:
+            step, offered = table[tokens], frozenset(path[-1] for path in paths if path[:-1] == tokens and path)
+            shares = [step.flow.get((offered, token), F(0)) / F(step.sets[offered]) for token in range(len(p))]
+            token = chooser.index([*shares, 1 - sum(shares)])
+            if token == len(p):
+                taken = [sum(x for (_, v), x in step.flow.items() if v == token) for token in range(len(p))]
+                rest = [x - y for x, y in zip(target(prefix), taken, strict=True)]
+                return [*tokens, chooser.index([x / sum(rest) for x in rest])]
+            tokens = (*tokens, token)
+        return [*tokens, chooser.index(target(prefix))]
+
+    certificate = certify(transport, always(p), always(q), shape)
+    assert certificate.lossless
+    accepted = acceptance_length(rule, pair, shape)
+    assert certificate.acceptance_length == node_transport(pair.p, trees) + 1 > accepted
+    assert (accepted, certificate.acceptance_length - accepted) == (F(19, 9), F(2, 9))
+
+
+def by_hand(size, shape, targets, weights):
+    """The oracle: the best of all single trees is never better than the best distribution over them."""
+    return max(
+        sum(
+            F(weight) * tree_optimum(target, {frozenset((path, 0, 0) for path in tree): 1}).value
+            for target, weight in zip(targets, weights, strict=True)
+        )
+        for tree in all_trees(size, shape)
+    )
+
+
+@pytest.mark.parametrize("shape", [TreeShape(2, 1, 2), TreeShape(2, 2, 2), TreeShape(2, 2, 3)], ids=str)
+def test_the_best_trees_for_a_family_are_at_least_those_of_rheo_and_of_any_one_tree(shape):
+    q = [F(1, 2), F(1, 3), F(1, 6)]
+    rows = [[x / 2 + F(1, 2) * (i == j) for j, x in enumerate(q)] for i in range(3)]  # their mean under q is q
+    targets = [always(row) for row in rows]
+    best = draft_optimum(targets, 3, shape, q)
+    assert sum(best.trees.values()) == 1
+    assert best.value == sum(weight * each for weight, each in zip(q, best.accepted, strict=True))
+    assert best.value >= by_hand(3, shape, targets, q)
+    for lead in range(3):
+        trees = tree_law(drafted(with_lead(methods["rheo"], lead), Pair(always(q), always(q)), shape))
+        assert best.value >= sum(w * tree_optimum(each, trees).value for w, each in zip(q, targets, strict=True))
+    attained = {frozenset((path, 0, 0) for path in tree): mass for tree, mass in best.trees.items()}
+    assert tuple(tree_optimum(each, attained).value for each in targets) >= best.accepted
+    worst = draft_optimum(targets, 3, shape)
+    assert min(worst.accepted) == worst.value >= min(best.accepted)
+
+
+def test_a_program_that_lets_the_tree_know_its_target_is_better_than_any_draft():
+    """Planted fault: one distribution of trees for each target, which is D + 1 tokens a cycle."""
+    rows = [[F(1, 6), F(1, 6), F(2, 3)], [F(2, 3), F(1, 6), F(1, 6)]]
+    shape = TreeShape(1, 2, 2)
+    one = draft_optimum([always(row) for row in rows], 3, shape, [F(1, 2), F(1, 2)])
+    each = [draft_optimum([always(row)], 3, shape, [1]).value for row in rows]
+    assert one.value < sum(each) / 2 == 2
+
+
+def test_every_tree_of_a_shape_is_listed_once():
+    shape = TreeShape(2, 2, 3)
+    found = list(all_trees(3, shape))
+    paths = [(a,) for a in range(3)] + [(a, b) for a in range(3) for b in range(3)]
+    right = {
+        frozenset(chosen)
+        for n in range(4)
+        for chosen in combinations(paths, n)
+        if all(path[:-1] in {(), *chosen} for path in chosen)
+        and all(sum(each[:-1] == path for each in chosen) <= 2 for path in [(), *paths])
+    }
+    assert len(found) == len(set(found))
+    assert set(found) == right
+    with pytest.raises(InvalidInput, match="at most 3000"):
+        draft_optimum([], 9, TreeShape(3, 3, 9))
