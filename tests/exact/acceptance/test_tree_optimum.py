@@ -196,13 +196,12 @@ def test_transport_at_each_node_beats_algorithm_1_on_a_dynamic_tree_and_certifie
     p, q = [F(0), F(2, 3), F(1, 3)], [F(1, 6), F(1, 3), F(1, 2)]
     pair, shape, rule = Pair(always(p), always(q)), TreeShape(3, 2, 4), methods["rheo"]
     assert isinstance(rule, TreeMethod)
-    drafter = rule.drafter(pair, shape)
-    trees = tree_law(classes(drafter, (), shape))
+    trees = tree_law(classes(rule.drafter(pair, shape), (), shape))
     table = dict(steps(pair.p, trees))
 
     @method(name="transport")
     def transport(target, draft, prefix, shape, chooser):
-        tree = layered(drafter, prefix, shape, chooser)
+        tree = layered(rule.drafter(Pair(target, draft), shape), prefix, shape, chooser)
         paths, tokens = {tree.tokens_to(node) for node in range(len(tree))}, tuple[int, ...]()
         while tokens in table:
             step, offered = table[tokens], frozenset(path[-1] for path in paths if path[:-1] == tokens and path)
