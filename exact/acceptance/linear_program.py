@@ -1,8 +1,8 @@
 """Linear programs solved in rationals: HiGHS proposes in floats, exact arithmetic proves.
 
 max objective @ x subject to rows @ x <= bounds and x >= 0. A vertex of HiGHS says which variables and multipliers are
-zero and which constraints are tight; both are computed again in rationals from that and checked: a solution that keeps
-every constraint and multipliers that bound every solution by the same value.
+zero; both are computed again in rationals from that and checked: a solution that keeps every constraint and multipliers
+that bound every solution by the same value.
 """
 
 from __future__ import annotations
@@ -12,13 +12,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from gmpy2 import mpq
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from exact.enumeration.rationals import ZERO
+from exact.enumeration.rationals import ONE, ZERO, exact
 
 TIGHT = 1e-9
 """Floats below this are taken for zero in the proposal; the rationals decide."""
+
+ROUNDS, STEP = 8, mpq(10**6)
+"""Refinements at most, and by how much each enlarges what the one before left over."""
 
 
 @dataclass
@@ -45,41 +49,59 @@ class Program:
         self.bounds.append(bound)
 
     def solved(self) -> list[Any]:
-        """An optimal solution, proved optimal.
-
-        Raises `ArithmeticError` where no proof was found: HiGHS stopped at no vertex, or took a small number for zero.
-        """
+        """An optimal solution, proved optimal; raises `ArithmeticError` where no proof was found."""
         values, multipliers = _vertices(self)
-        _check(self, values, multipliers)
+        if not _proved(self, values, multipliers):
+            raise ArithmeticError("the proposed optimum is not proved in rationals")
         return values
 
 
 def _vertices(task: Program) -> tuple[list[Any], list[Any]]:
-    """The optimal solution and its multipliers, in rationals, from what HiGHS says is zero and what is tight."""
-    entries = [(row, column, float(x)) for row, each in enumerate(task.rows) for column, x in each.items()]
+    """The optimal solution and its multipliers in rationals, by what HiGHS says is zero: iterative refinement.
+
+    With slacks the program is M z = bounds, z >= 0. Where floats are too coarse to tell zero from small, what an answer
+    leaves over is scaled up and solved again (Gleixner, Steffy and Wolter 2016), so that small numbers become large.
+    """
+    rows = [row | {len(task.objective) + number: ONE} for number, row in enumerate(task.rows)]
+    costs = [-x for x in task.objective] + [ZERO] * len(rows)
+    entries = [(row, column, float(x)) for row, each in enumerate(rows) for column, x in each.items()]
     at_row, at_column, coefficients = zip(*entries, strict=True)
-    shape = len(task.rows), len(task.objective)
-    matrix = csr_array((coefficients, (at_row, at_column)), shape=shape)
-    bounds = [float(bound) for bound in task.bounds]
-    worth = np.array([float(x) for x in task.objective])
-    found = linprog(-worth, A_ub=matrix, b_ub=bounds, method="highs-ds")
-    if found.x is None:
-        raise ArithmeticError(f"the linear program has no solution: {found.message}")
-    used, tight = found.x > TIGHT, found.slack < TIGHT
-    equations = [
-        ({column: x for column, x in row.items() if used[column]}, bound)
-        for row, bound, holds in zip(task.rows, task.bounds, tight, strict=True)
-        if holds
-    ]
-    values = _solved(equations, shape[1])
-    priced, even = -found.ineqlin.marginals > TIGHT, found.lower.marginals < TIGHT
-    transposed: list[dict[int, Any]] = [{} for _ in range(shape[1])]
-    for number, row in enumerate(task.rows):
-        if priced[number]:
-            for column, x in row.items():
-                transposed[column][number] = x
-    equations = [pair for pair, holds in zip(zip(transposed, task.objective, strict=True), even, strict=True) if holds]
-    return values, _solved(equations, shape[0])
+    matrix = csr_array((coefficients, (at_row, at_column)), shape=(len(rows), len(costs)))
+    transposed: list[dict[int, Any]] = [{} for _ in costs]
+    for number, row in enumerate(rows):
+        for column, x in row.items():
+            transposed[column][number] = x
+    values, prices, scale, worth = [ZERO] * len(costs), [ZERO] * len(rows), ONE, ONE
+    for _ in range(ROUNDS):
+        left = [bound - _times(row, values) for row, bound in zip(rows, task.bounds, strict=True)]
+        reduced = [cost - _times(column, prices) for column, cost in zip(transposed, costs, strict=True)]
+        least = [float(-x * scale) for x in values]
+        found = linprog(
+            [float(x * worth) for x in reduced],
+            A_eq=matrix,
+            b_eq=[float(x * scale) for x in left],
+            bounds=[(x, None) for x in least],
+            method="highs-ds",
+        )
+        if found.x is None:
+            break
+        used, even = found.x - np.array(least) > TIGHT, found.lower.marginals < TIGHT
+        kept = [
+            ({c: x for c, x in row.items() if used[c]}, bound) for row, bound in zip(rows, task.bounds, strict=True)
+        ]
+        solution = _solved(kept, len(costs))[: len(task.objective)]
+        priced = [(column, cost) for column, cost, zero in zip(transposed, costs, even, strict=True) if zero]
+        multipliers = [-x for x in _solved(priced, len(rows))]
+        if _proved(task, solution, multipliers):
+            return solution, multipliers
+        values = [max(ZERO, x + exact(z) / scale) for x, z in zip(values, found.x.tolist(), strict=True)]
+        prices = [x + exact(z) / worth for x, z in zip(prices, found.eqlin.marginals.tolist(), strict=True)]
+        scale, worth = scale * STEP, worth * STEP
+    raise ArithmeticError("no optimum of the linear program could be proved in rationals")
+
+
+def _times(row: dict[int, Any], values: Sequence[Any]) -> Any:
+    return sum((x * values[column] for column, x in row.items()), ZERO)
 
 
 def _solved(equations: Iterable[tuple[dict[int, Any], Any]], size: int) -> list[Any]:
@@ -121,20 +143,16 @@ def _solved(equations: Iterable[tuple[dict[int, Any], Any]], size: int) -> list[
     return solution
 
 
-def _check(task: Program, values: list[Any], multipliers: list[Any]) -> None:
-    """Raise unless the solution keeps every constraint and the multipliers bound every solution by its value."""
-    kept = all(
-        sum((x * values[column] for column, x in row.items()), ZERO) <= bound
-        for row, bound in zip(task.rows, task.bounds, strict=True)
-    )
+def _proved(task: Program, values: list[Any], multipliers: list[Any]) -> bool:
+    """Whether the solution keeps every constraint and the multipliers bound every solution by its value."""
+    kept = all(_times(row, values) <= bound for row, bound in zip(task.rows, task.bounds, strict=True))
     covered = [ZERO] * len(values)
     for row, multiplier in zip(task.rows, multipliers, strict=True):
         for column, x in row.items():
             covered[column] += x * multiplier
     signs = min(values) >= 0 and min(multipliers) >= 0
     bounded = all(price >= worth for price, worth in zip(covered, task.objective, strict=True))
-    if not (kept and signs and bounded and _dot(task.bounds, multipliers) == _dot(task.objective, values)):
-        raise ArithmeticError("the proposed optimum could not be proved in rationals")
+    return bool(kept and signs and bounded and _dot(task.bounds, multipliers) == _dot(task.objective, values))
 
 
 def _dot(left: Sequence[Any], right: Sequence[Any]) -> Any:

@@ -145,7 +145,7 @@ def tree_optimum(
     """The optimum for target rows `p(prefix)` [V] and the distribution of drafted trees, in rationals.
 
     Raises `InvalidInput` unless the trees are closed under prefixes and their masses sum to 1, and `ArithmeticError`
-    where no exact proof of optimality was found (HiGHS stopped at no vertex, or took a small number for zero).
+    where no exact proof of optimality was found.
 
     >>> half = [Fraction(1, 2), Fraction(1, 2)]
     >>> tree_optimum(lambda prefix: half, {frozenset([((0,), 0, 0), ((0, 1), 0, 0)]): 1}).value

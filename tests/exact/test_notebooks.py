@@ -24,7 +24,9 @@ def outputs(notebook):
     ]
 
 
-@pytest.mark.parametrize(("name", "pictures"), [("table1", 7), ("equivalence_classes", 6), ("rates", 5)])
+@pytest.mark.parametrize(
+    ("name", "pictures"), [("table1", 7), ("equivalence_classes", 6), ("rates", 5), ("best_rule", 2)]
+)
 def test_the_notebook_runs_and_shows_what_is_stored(name, pictures):
     runs_and_shows_what_is_stored(name, pictures)
 

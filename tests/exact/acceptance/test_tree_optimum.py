@@ -17,6 +17,7 @@ from exact.enumeration.tree_classes import classes
 from exact.methods import methods
 from exact.methods.load import with_lead
 from exact.methods.optimum import optimum
+from exact.methods.rows_file import shipped_rows
 from exact.verdict.certify import certify
 from rheo_core import InvalidInput, Pair, TreeMethod, TreeShape, method
 from rheo_core.construction import layered
@@ -147,10 +148,23 @@ def test_a_wrong_vertex_is_no_optimum(fault, monkeypatch):
 
     if fault == "tight":
         monkeypatch.setattr(room, "TIGHT", 0.3)
+        monkeypatch.setattr(room, "ROUNDS", 1)
     else:
         monkeypatch.setattr(room, "_vertices", off)
-    with pytest.raises(ArithmeticError, match="could not be proved"):
+    with pytest.raises(ArithmeticError, match="proved in rationals"):
         tree_optimum(pair.p, trees)
+
+
+def test_small_probabilities_need_refinement(monkeypatch):
+    """Real rows, whose least masses are below what floats keep apart; planted fault: the first proposal alone."""
+    file = next(each for each in shipped_rows() if each.name == "qa-332")
+    pair = Pair(file.target, file.draft)
+    trees = tree_law(drafted(with_lead(methods["rheo"], 0), pair, TreeShape(3, 2, 4)))
+    layered, whole = (tree_optimum(pair.p, trees, layered=each).value for each in (True, False))
+    assert acceptance_length(with_lead(methods["rheo"], 0), pair, TreeShape(3, 2, 4)) - 1 <= layered <= whole
+    monkeypatch.setattr(room, "ROUNDS", 1)
+    with pytest.raises(ArithmeticError, match="proved in rationals"):
+        tree_optimum(pair.p, trees, layered=True)
 
 
 def test_a_layered_rule_that_saw_what_lies_below_would_accept_more():
