@@ -12,7 +12,7 @@ from exact.interception import torch_law
 from exact.report import draw_classes, draw_tree
 from exact.search import hunt
 from exact.verdict.certificate import Certificate
-from exact.verdict.certify import Study, certify
+from exact.verdict.certify import certify
 from exact.verdict.counterexample import Counterexample
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ __all__ = [
     "Counterexample",
     "EnumerationError",
     "NotReproducible",
-    "Study",
     "TooManyOutcomes",
     "UnhashableResult",
     "assert_lossless",

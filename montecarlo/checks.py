@@ -20,7 +20,7 @@ from montecarlo.keyed_random import Uniforms
 from montecarlo.pairs import Batch, BatchedPair, CallablePair, Ints, TablePair, scores
 from montecarlo.simulator import Cycles, Simulator, after, engine, texts
 from rheo_core import DraftRow, Method, TreeMethod, TreeShape, proxies, rates, verification
-from rheo_core.models import Pair, Prefix
+from rheo_core.models import ModelPair, Prefix
 from rheo_core.tree import SAMPLED
 
 TRANSFORM_CELLS = 32
@@ -183,7 +183,7 @@ def expected_acceptance(
         return np.array([1 - rate, rate])
     vocabulary = pair.targets(after(prefix, np.zeros((1, 0), dtype=np.int64))).shape[1]
     if isinstance(method, TreeMethod) and vocabulary ** min(shape.budget, 20) <= ENUMERABLE:
-        law, _ = cycle_law(method, Pair(pair.target_at, pair.draft_at, pair.ids), prefix, shape)
+        law, _ = cycle_law(method, ModelPair(pair.target_at, pair.draft_at, pair.ids), prefix, shape)
         reached = [float(mass) for mass in (*acceptance_by_depth(law, shape.depth), 0)]
         return -np.diff(np.array(reached))
     return None

@@ -32,7 +32,7 @@ from montecarlo.goodness import (
     variation_radius,
 )
 from rheo_core import InvalidInput, Method, TreeShape
-from rheo_core.models import Pair, Prefix
+from rheo_core.models import ModelPair, Prefix
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class MethodPower:
     audit_tokens: float
 
 
-def laws(method: Method, pair: Pair, shape: TreeShape, length: int) -> tuple[Floats, Floats]:
+def laws(method: Method, pair: ModelPair, shape: TreeShape, length: int) -> tuple[Floats, Floats]:
     """Exact laws (method's, target's) of the first `length` tokens as aligned rows; one cycle, continued from p."""
     emitted, _ = cycle_law(method, pair, (), shape)
     got = joint_law(emitted, pair.p, length)
@@ -198,7 +198,7 @@ def laws(method: Method, pair: Pair, shape: TreeShape, length: int) -> tuple[Flo
 
 def method_power(method: Method, witness: Witness, samples: int, errors: ErrorRates) -> MethodPower:
     """The power against one method on one set of rows, at the length (1 to 3 tokens) that shows it best."""
-    pair = Pair(witness.target, witness.draft)
+    pair = ModelPair(witness.target, witness.draft)
     audit_tokens = _audit_tokens(method, pair, witness.shape, errors)
     best: MethodPower | None = None
     for length in range(1, min(3, witness.shape.depth + 1) + 1):
@@ -263,7 +263,7 @@ def _needed_or_first(test: str, degrees: int, law: Floats, p: Floats, spread: fl
     return math.log(errors.miss) / math.log1p(-min(float(law[p == 0].sum()), 1 - 1e-15))
 
 
-def _audit_tokens(method: Method, pair: Pair, shape: TreeShape, errors: ErrorRates) -> float:
+def _audit_tokens(method: Method, pair: ModelPair, shape: TreeShape, errors: ErrorRates) -> float:
     law, p = laws(method, pair, shape, 1)
     if (law[p == 0] > 0).any():
         return _needed_or_first("audit", 0, law, p, math.inf, errors)

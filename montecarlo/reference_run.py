@@ -13,7 +13,7 @@ import numpy as np
 
 from montecarlo.recording import Record, Row
 from rheo_core import Chooser, Method, TreeShape, generate
-from rheo_core.models import DraftModel, Pair, Prefix, TargetModel
+from rheo_core.models import DraftModel, ModelPair, Prefix, TargetModel
 
 
 def record(
@@ -30,7 +30,7 @@ def record(
 ) -> Iterator[Record]:
     """`length` tokens of `generate`, each with its target row, its draft row (in target ids), cycle and position."""
     text = generate(target, draft, prefix, method, shape, chooser, length, ids=ids)
-    pair = Pair(target, draft, ids)
+    pair = ModelPair(target, draft, ids)
     done = 0
     for number, cycle in enumerate(text.cycles):
         for position, token in enumerate(cycle.tokens[: length - done]):

@@ -9,7 +9,7 @@ from rheo_core.checks import InvalidInput
 from rheo_core.chooser import Chooser, SamplingChooser
 from rheo_core.decoding import Text, generate, speculate
 from rheo_core.methods import Cycle, FunctionMethod, Method, TreeMethod, find_method, method, methods
-from rheo_core.models import DEFAULT_SUPPORT, DraftRow, Pair
+from rheo_core.models import DEFAULT_SUPPORT, DraftRow, ModelPair
 from rheo_core.tree import FILL, LEAD, SAMPLED, Tree, TreeShape
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
     "FunctionMethod",
     "InvalidInput",
     "Method",
-    "Pair",
+    "ModelPair",
     "SamplingChooser",
     "Text",
     "Tree",

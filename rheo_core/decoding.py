@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from rheo_core.checks import InvalidInput, check_count, check_id
 from rheo_core.chooser import Chooser
 from rheo_core.methods import Cycle, Method, find_method, run_cycle
-from rheo_core.models import DraftModel, Pair, Prefix, TargetModel, check_prefix
+from rheo_core.models import DraftModel, ModelPair, Prefix, TargetModel, check_prefix
 from rheo_core.tree import TreeShape
 
 
@@ -60,7 +60,7 @@ def speculate(
     >>> cycle.accepted == len(cycle.tokens) - 1 and len(cycle.tree) == 5
     True
     """
-    pair = Pair(target, draft, ids)
+    pair = ModelPair(target, draft, ids)
     return run_cycle(find_method(method), pair, check_prefix(prefix, pair), shape, chooser)
 
 
@@ -79,14 +79,14 @@ def generate(
     """Cycles of `method` until `length` tokens are emitted or one of the `end` ids is; the end id is the last token."""
     check_count("length", length, 0)
     rule = find_method(method)
-    pair = Pair(target, draft, ids)
+    pair = ModelPair(target, draft, ids)
     start = check_prefix(prefix, pair)
     stops = {check_id(token, len(pair.p(start)), "end") for token in end}
     tokens: list[int] = []
     cycles: list[Cycle] = []
     while len(tokens) < length and not (tokens and tokens[-1] in stops):
         chosen = _InCycle(chooser, len(cycles))
-        cycles.append(run_cycle(rule, Pair(target, draft, ids), start + tuple(tokens), shape, chosen))
+        cycles.append(run_cycle(rule, ModelPair(target, draft, ids), start + tuple(tokens), shape, chosen))
         tokens += _until(cycles[-1].tokens[: length - len(tokens)], stops)
     return Text(tuple(tokens), tuple(cycles))
 

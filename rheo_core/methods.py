@@ -19,7 +19,7 @@ from rheo_core.checks import InvalidInput, check_count, check_id
 from rheo_core.chooser import Chooser
 from rheo_core.construction import layered
 from rheo_core.growth import grown
-from rheo_core.models import DraftModel, Pair, Prefix, TargetModel, check_prefix
+from rheo_core.models import DraftModel, ModelPair, Prefix, TargetModel, check_prefix
 from rheo_core.pool import Drafter, Proxy
 from rheo_core.tree import Nodes, Tree, TreeShape
 from rheo_core.verification import Verify, algorithm_1, rrsw, vanilla, verify_tree
@@ -91,7 +91,7 @@ class TreeMethod:
         """The number m of lead slots at this shape."""
         return shape.width if self.lead is None else self.lead
 
-    def drafter(self, pair: Pair, shape: TreeShape) -> Drafter:
+    def drafter(self, pair: ModelPair, shape: TreeShape) -> Drafter:
         """The candidate pools of this method on one pair of models."""
         return Drafter(pair, shape.width, self.leads(shape), self.proxy)
 
@@ -105,7 +105,7 @@ class TreeMethod:
         ids: Sequence[int] | None = None,
     ) -> Cycle:
         """Draft a tree below `prefix`, verify it, emit 1..D+1 target ids."""
-        pair = Pair(target, draft, ids)
+        pair = ModelPair(target, draft, ids)
         prefix = check_prefix(prefix, pair)
         drafter = self.drafter(pair, shape)
         tree = CONSTRUCTIONS[self.construction](drafter, prefix, shape, chooser)
@@ -135,11 +135,11 @@ class FunctionMethod:
         ids: Sequence[int] | None = None,
     ) -> Cycle:
         """Run the function once; 1..D+1 tokens, each an id of the target's vocabulary."""
-        pair = Pair(target, draft, ids)
+        pair = ModelPair(target, draft, ids)
         return run_cycle(self, pair, check_prefix(prefix, pair), shape, chooser)
 
 
-def run_cycle(method: Method, pair: Pair, prefix: Prefix, shape: TreeShape, chooser: Chooser) -> Cycle:
+def run_cycle(method: Method, pair: ModelPair, prefix: Prefix, shape: TreeShape, chooser: Chooser) -> Cycle:
     """Run one cycle of a method of any kind; raises unless it emits 1..D+1 ids of the target's vocabulary."""
     if isinstance(method, FunctionMethod):
         mapped = {} if pair.ids is None else {"ids": pair.ids}

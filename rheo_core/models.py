@@ -2,7 +2,7 @@
 
 A draft row plays two roles that the paper keeps apart (sections 3.2 and 5.4, appendix B): its *score law* (T = 1, full
 vocabulary) ranks tokens, its *sampling law* (temperature, sparse support) is what the sampled token is drawn from.
-`Pair` is the one door through which rows reach the algorithms: every row is checked there, once.
+`ModelPair` is the one door through which rows reach the algorithms: every row is checked there, once.
 """
 
 from __future__ import annotations
@@ -45,22 +45,21 @@ class DraftRow:
     ([0, 1, 2], [0.0, 0.5, 0.5], None)
     """
 
-    def __init__(
-        self,
-        score: Row,
-        tail: Callable[[Sequence[int]], Row | None],
-        sampling: Row | None = None,
-        plain: bool = False,
-    ) -> None:
+    def __init__(self, score: Row, tail: Callable[[Sequence[int]], Row | None], sampling: Row | None = None) -> None:
         self.score = score
-        self.plain = plain
-        self._sampling = sampling  # None where the tail law is not a restriction of one law
+        self.sampling = sampling  # None where the tail law is not a restriction of one law
         self._tail = tail
 
     @classmethod
-    def law(cls, q: RowLike) -> DraftRow:
+    def law(cls, q: RowLike, name: str = "q") -> DraftRow:
         """One law `q` [V] that stands for both."""
-        return _law_row(check_law(q, "q"))
+        law = check_law(q, name)
+        return cls(law, lambda lead: without(law, lead), law)
+
+    @property
+    def is_one_law(self) -> bool:
+        """Tell whether one law is both the score and the sampling law."""
+        return self.score is self.sampling
 
     @classmethod
     def pair(cls, score: RowLike, sampling: RowLike) -> DraftRow:
@@ -82,8 +81,7 @@ class DraftRow:
         if support is not None:
             check_count("support", support, 1)
         score = check_law(softmax(x), "softmax(logits)")
-        row = cls(score, lambda lead: tail(lead))
-        supported = [int(v) for v in row.order[:support] if np.isfinite(x[v])]
+        supported = [int(v) for v in falling_order(score)[:support] if np.isfinite(x[v])]
 
         def tail(lead: Sequence[int]) -> Row | None:
             held = set(lead)
@@ -97,37 +95,19 @@ class DraftRow:
                 law[kept] = softmax(x[kept], temperature)
             return law
 
-        return row
-
-    def converted(self, convert: Callable[[Row], Row]) -> DraftRow:
-        """The same row in another arithmetic: `convert` is applied to each of its laws [V]."""
-        if self._sampling is None:
-            return DraftRow(convert(self.score), lambda lead: _converted_or_none(self._tail(lead), convert))
-        if self.plain:
-            return DraftRow.law(convert(self.score))
-        return DraftRow.pair(convert(self.score), convert(self._sampling))
-
-    def record(self, m: int) -> tuple[Any, ...] | tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """The row as plain numbers: its law, or (score law, a sampling law that has the same q~ outside m leads)."""
-        if self.plain:
-            return tuple(self.score.tolist())
-        sampling = self.tail(self.order[:m])
-        if sampling is None:  # no mass off the lead: any law on the lead says so
-            sampling = np.zeros_like(self.score)
-            sampling[self.order[0]] = 1
-        return tuple(self.score.tolist()), tuple(sampling.tolist())
+        return cls(score, tail)
 
     @cached_property
     def order(self) -> Row:
         """Draft ids by falling score; equal scores by lower id (a function of q alone, so harmless)."""
-        return np.argsort(-self.score, kind="stable")
+        return falling_order(self.score)
 
     def tail(self, lead: Iterable[int]) -> Row | None:
         """q~ [V] outside `lead` (appendix C.1); None where the sampling law has no mass there."""
         return self._tail([int(v) for v in lead])
 
 
-class Pair:
+class ModelPair:
     """A target and a draft, each row checked once and kept, with draft ids mapped to target ids.
 
     `target(prefix)` gives a 1-D law over target ids, `draft(prefix)` a 1-D law or a `DraftRow` over draft ids; a prefix
@@ -138,48 +118,44 @@ class Pair:
         self._target = target
         self._draft = draft
         self.ids = ids
-        self._p: dict[Prefix, Row] = {}
-        self._q: dict[Prefix, DraftRow] = {}
+        self.target_rows: dict[Prefix, Row] = {}  # every row that was read
+        self.draft_rows: dict[Prefix, DraftRow] = {}
         self._sizes: dict[str, tuple[int, Prefix]] = {}
 
+    def unread(self) -> ModelPair:
+        """Give the same models with no row read."""
+        return ModelPair(self._target, self._draft, self.ids)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        """What was read is left behind when a pair is sent to another process."""
-        return Pair, (self._target, self._draft, self.ids)
+        """Leave what was read behind when a pair is sent to another process."""
+        return ModelPair, (self._target, self._draft, self.ids)
 
     def p(self, prefix: Prefix) -> Row:
         """The target law [V] at `prefix`."""
-        if prefix not in self._p:
+        if prefix not in self.target_rows:
             row = check_law(self._target(prefix), f"target({prefix})")
             self._check_size("target", len(row), prefix)
-            self._p[prefix] = row
-        return self._p[prefix]
+            self.target_rows[prefix] = row
+        return self.target_rows[prefix]
 
     def q(self, prefix: Prefix) -> DraftRow:
         """The draft row [draft V] at `prefix`, in draft ids."""
-        if prefix not in self._q:
+        if prefix not in self.draft_rows:
             p = self.p(prefix)
             given = self._draft(prefix)
-            row = given if isinstance(given, DraftRow) else _law_row(check_law(given, f"draft({prefix})"))
+            row = given if isinstance(given, DraftRow) else DraftRow.law(given, f"draft({prefix})")
             self._check_size("draft", len(row.score), prefix)
-            if not self._q:  # sizes are the same at every prefix
+            if not self.draft_rows:  # sizes are the same at every prefix
                 check_map(self.ids, len(row.score), len(p))
             if row.score.dtype != p.dtype:
                 raise InvalidInput(f"draft({prefix})", row.score.dtype, f"the target's arithmetic, {p.dtype}")
-            self._q[prefix] = row
-        return self._q[prefix]
+            self.draft_rows[prefix] = row
+        return self.draft_rows[prefix]
 
     def given_draft(self, prefix: Prefix) -> Row | DraftRow:
         """The checked draft row in the form the draft gave it: a plain law [draft V], or a `DraftRow`."""
         row = self.q(prefix)
-        return row.score if row.plain else row
-
-    def target_rows(self) -> dict[Prefix, tuple[Any, ...]]:
-        """Every target row that was read."""
-        return {prefix: tuple(row.tolist()) for prefix, row in sorted(self._p.items(), key=_by_length)}
-
-    def draft_rows(self, m: int) -> dict[Prefix, tuple[Any, ...] | tuple[tuple[Any, ...], tuple[Any, ...]]]:
-        """Every draft row that was read: a plain law, or (score law, a sampling law with the same q~ for m leads)."""
-        return {prefix: row.record(m) for prefix, row in sorted(self._q.items(), key=_by_length)}
+        return row.score if row.is_one_law else row
 
     def target_id(self, draft_id: int) -> int:
         """The target id of a draft id."""
@@ -199,19 +175,12 @@ class Pair:
             raise InvalidInput(f"{name}({prefix})", f"{size} entries", f"{known}, as at prefix {where}")
 
 
-def _converted_or_none(row: Row | None, convert: Callable[[Row], Row]) -> Row | None:
-    return None if row is None else convert(row)
+def falling_order(score: Row) -> Row:
+    """Sort token ids by falling score; equal scores by lower id (a function of q alone, so harmless)."""
+    return np.argsort(-score, kind="stable")
 
 
-def _by_length(item: tuple[Prefix, Any]) -> tuple[int, Prefix]:
-    return len(item[0]), item[0]
-
-
-def _law_row(law: Row) -> DraftRow:
-    return DraftRow(law, lambda lead: without(law, lead), law, plain=True)
-
-
-def check_prefix(prefix: Iterable[int], pair: Pair) -> Prefix:
+def check_prefix(prefix: Iterable[int], pair: ModelPair) -> Prefix:
     """`prefix` as a tuple of ids of the target's vocabulary."""
     try:
         ids = tuple(prefix)

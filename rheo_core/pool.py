@@ -17,7 +17,7 @@ import numpy as np
 
 from rheo_core.checks import InvalidInput
 from rheo_core.laws import Row, total, zeroed
-from rheo_core.models import DraftRow, Pair, Prefix
+from rheo_core.models import DraftRow, ModelPair, Prefix
 from rheo_core.tree import FILL, LEAD, SAMPLED
 
 Slot = tuple[int, int, int, Any]
@@ -132,7 +132,7 @@ class Drafter:
     Raises `InvalidInput` when m lies outside 0..K.
     """
 
-    def __init__(self, pair: Pair, width: int, m: int, proxy: Proxy) -> None:
+    def __init__(self, pair: ModelPair, width: int, m: int, proxy: Proxy) -> None:
         if not 0 <= m <= width:
             raise InvalidInput("lead", m, f"0 to the width K = {width}")
         self.pair = pair

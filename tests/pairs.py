@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from rheo_core import Pair, TreeShape, methods
+from rheo_core import ModelPair, TreeShape, methods
 
 Model = Callable[[tuple[int, ...]], Any]
 
@@ -58,8 +58,8 @@ class Models:
     def __repr__(self) -> str:
         return self.name
 
-    def pair(self) -> Pair:
-        return Pair(self.target, self.draft)
+    def pair(self) -> ModelPair:
+        return ModelPair(self.target, self.draft)
 
 
 def models(name: str, targets: Sequence[Any], drafts: Sequence[Any]) -> Models:

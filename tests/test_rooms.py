@@ -24,7 +24,7 @@ ROOMS = {
     "exact.methods": (1800, "rheo_core .enumeration .runtime"),
     "exact.interception": (3950, "rheo_core .enumeration .runtime"),
     "exact.proofs": (2780, "rheo_core .enumeration .runtime"),
-    "exact.verdict": (2650, "rheo_core .enumeration .runtime .methods .interception"),
+    "exact.verdict": (2725, "rheo_core .enumeration .runtime .methods .interception"),
     "exact.acceptance": (1250, "rheo_core .enumeration .runtime .methods .verdict"),
     "exact.search": (2200, "rheo_core .enumeration .runtime .methods .verdict"),
     "exact.faults": (1300, "rheo_core .enumeration .methods .verdict"),

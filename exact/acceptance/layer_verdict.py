@@ -15,7 +15,7 @@ from exact.acceptance.one_pool import CLOSED, Emitted, OneLayerTree, in_closed_f
 from exact.enumeration.cycle_law import Tokens
 from exact.enumeration.rationals import apart
 from exact.verdict.document import number
-from rheo_core import Method, Pair, TreeShape
+from rheo_core import Method, ModelPair, TreeShape
 from rheo_core.methods import Claim
 from rheo_core.models import Prefix
 
@@ -51,7 +51,7 @@ class LayerVerdict:
     counterexample: WrongToken | None
 
     @classmethod
-    def of(cls, method: Method, pair: Pair, shape: TreeShape, prefix: Prefix = ()) -> LayerVerdict | None:
+    def of(cls, method: Method, pair: ModelPair, shape: TreeShape, prefix: Prefix = ()) -> LayerVerdict | None:
         """The verdict; None where the vocabulary is small or the layer has no closed form."""
         if not in_closed_form(method, shape) or len(pair.p(prefix)) < WIDE or pair.p(prefix).dtype.kind != "O":
             return None

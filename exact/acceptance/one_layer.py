@@ -16,30 +16,30 @@ from typing import Any
 import numpy as np
 
 from exact.acceptance.one_pool import OneLayerTree
-from exact.enumeration.cycle_law import acceptance_by_depth, cycle_law, exact_pair
+from exact.enumeration.cycle_law import acceptance_by_depth, cycle_law
 from exact.enumeration.fixed_trees import NodeMethod, node_at
-from exact.enumeration.rationals import ZERO, fraction
+from exact.enumeration.rationals import ZERO, fraction, rational_models
 from exact.methods.load import label, own_errors
 from exact.methods.optimum import optimum, pool_law
 from exact.runtime.journal import Journal, resumed
-from rheo_core import Chooser, InvalidInput, Method, Pair, TreeMethod, TreeShape
+from rheo_core import Chooser, InvalidInput, Method, ModelPair, TreeMethod, TreeShape
 from rheo_core.models import Prefix
 from rheo_core.tree import ROOT, SAMPLED
 
 
-def acceptance_length(method: Method, pair: Pair, shape: TreeShape, prefix: Prefix = ()) -> Fraction:
+def acceptance_length(method: Method, pair: ModelPair, shape: TreeShape, prefix: Prefix = ()) -> Fraction:
     """tau: expected tokens of one cycle at `prefix`, the target's own included; float rows count as rationals.
 
     >>> from rheo_core import methods
     >>> row = [Fraction(1, 2), Fraction(1, 2)]
-    >>> acceptance_length(methods["top-k"], Pair(lambda prefix: row, lambda prefix: row), TreeShape(1, 2, 2))
+    >>> acceptance_length(methods["top-k"], ModelPair(lambda prefix: row, lambda prefix: row), TreeShape(1, 2, 2))
     Fraction(7, 4)
     """
     return length_and_survival(method, pair, shape, prefix)[0]
 
 
 def length_and_survival(
-    method: Method, pair: Pair, shape: TreeShape, prefix: Prefix = ()
+    method: Method, pair: ModelPair, shape: TreeShape, prefix: Prefix = ()
 ) -> tuple[Fraction, Fraction | None]:
     """tau, and the expected number of sampled slots that survive pruning (section 5.3); None without draft trees.
 
@@ -48,7 +48,7 @@ def length_and_survival(
     layer = OneLayerTree.of(method, pair, shape, prefix)
     if layer is not None:
         return 1 + layer.acceptance, layer.sampled_kept
-    emitted, found = cycle_law(method, exact_pair(pair), prefix, shape)
+    emitted, found = cycle_law(method, rational_models(pair), prefix, shape)
     length = sum(acceptance_by_depth(emitted, shape.depth), Fraction(0))
     if found is None:
         return length, None
@@ -56,7 +56,7 @@ def length_and_survival(
     return length, fraction(sum(kept, ZERO))
 
 
-def drafted_sets(method: Method, pair: Pair, width: int, prefix: Prefix = ()) -> dict[frozenset[int], Any]:
+def drafted_sets(method: Method, pair: ModelPair, width: int, prefix: Prefix = ()) -> dict[frozenset[int], Any]:
     """The law over the sets of candidates that the method drafts at one parent, all `width` slots kept."""
     if isinstance(method, NodeMethod):
         node = node_at(pair, prefix, (), method.topology(TreeShape(width, 1, width)).get((), 0))
@@ -83,7 +83,7 @@ class OneLayer:
         return None if self.optimum is None else self.optimum - self.acceptance
 
 
-def one_layer(method: Method, pair: Pair, width: int, prefix: Prefix = ()) -> OneLayer:
+def one_layer(method: Method, pair: ModelPair, width: int, prefix: Prefix = ()) -> OneLayer:
     """One layer with all `width` slots kept; no optimum for a cycle function that returns tokens but no tree.
 
     By closed forms where the method's parts are known, else by enumeration.
@@ -91,7 +91,7 @@ def one_layer(method: Method, pair: Pair, width: int, prefix: Prefix = ()) -> On
     layer = OneLayerTree.of(method, pair, TreeShape(width, 1, width), prefix)
     if layer is not None:
         return OneLayer(layer.acceptance, layer.optimum)
-    rational = exact_pair(pair)
+    rational = rational_models(pair)
     accepted = acceptance_length(method, pair, TreeShape(width, 1, width), prefix) - 1
     drafts = drafted_sets(method, rational, width, prefix)
     if accepted and not any(drafts):
@@ -139,7 +139,7 @@ class Choice:
 
 def choices(
     methods: Sequence[Method],
-    pairs: Sequence[Pair],
+    pairs: Sequence[ModelPair],
     shapes: Sequence[TreeShape],
     costs: Costs,
     prefix: Prefix = (),
@@ -159,7 +159,7 @@ def choices(
 
 
 def _mean_length(
-    ways: Sequence[tuple[Method, TreeShape]], pairs: Sequence[Pair], prefix: Prefix, which: int
+    ways: Sequence[tuple[Method, TreeShape]], pairs: Sequence[ModelPair], prefix: Prefix, which: int
 ) -> Fraction:
     method, shape = ways[which]
     with own_errors(method):

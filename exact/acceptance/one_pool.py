@@ -14,10 +14,9 @@ from functools import cached_property
 from math import lcm
 from typing import Any, cast
 
-from exact.enumeration.cycle_law import exact_pair
-from exact.enumeration.rationals import MPQ
+from exact.enumeration.rationals import MPQ, rational_models
 from exact.verdict.identity import known_tree_method, verifier_name
-from rheo_core import Method, Pair, TreeMethod, TreeShape
+from rheo_core import Method, ModelPair, TreeMethod, TreeShape
 from rheo_core.checks import check_count
 from rheo_core.laws import Row
 from rheo_core.models import DraftRow, Prefix
@@ -206,7 +205,7 @@ class OneLayerTree(Layer):
     optimum: Fraction
 
     @classmethod
-    def of(cls, method: Method, pair: Pair, shape: TreeShape, prefix: Prefix = ()) -> OneLayerTree | None:
+    def of(cls, method: Method, pair: ModelPair, shape: TreeShape, prefix: Prefix = ()) -> OneLayerTree | None:
         """The layer at `prefix`; None where the tree is deeper or a part of the method is not known."""
         if not in_closed_form(method, shape):
             return None
@@ -221,9 +220,9 @@ class OneLayerTree(Layer):
         return cls(layer.acceptance, layer.sampled_kept, layer.emitted, whole.optimum(width))
 
 
-def in_rationals(pair: Pair, prefix: Prefix) -> Pair:
+def in_rationals(pair: ModelPair, prefix: Prefix) -> ModelPair:
     """The same models in fast rationals; a pair whose rows are such already is itself."""
-    return pair if isinstance(pair.p(prefix)[0], MPQ) else exact_pair(pair)
+    return pair if isinstance(pair.p(prefix)[0], MPQ) else rational_models(pair)
 
 
 def in_closed_form(method: Method, shape: TreeShape) -> bool:

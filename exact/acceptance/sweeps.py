@@ -14,7 +14,7 @@ from exact.methods.load import label, own_errors
 from exact.methods.rows_file import Rows
 from exact.runtime.journal import Journal, resumed
 from exact.verdict.document import number
-from rheo_core import Method, Pair, TreeMethod, TreeShape
+from rheo_core import Method, ModelPair, TreeMethod, TreeShape
 from rheo_core.models import Prefix
 
 
@@ -71,7 +71,7 @@ def _length(
 ) -> tuple[Fraction, Fraction | None]:
     file, method = points[which]
     with own_errors(method):
-        return length_and_survival(method, Pair(file.target, file.draft, file.ids), shape, prefix)
+        return length_and_survival(method, ModelPair(file.target, file.draft, file.ids), shape, prefix)
 
 
 def versions_of(rule: Method, shape: TreeShape, lead: int | None = None) -> list[Method]:

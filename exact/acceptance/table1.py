@@ -13,7 +13,7 @@ from typing import Any
 
 from exact.enumeration.rationals import fraction
 from exact.enumeration.tree_classes import unpruned
-from rheo_core import SAMPLED, Pair, Tree, TreeMethod, TreeShape, methods
+from rheo_core import SAMPLED, ModelPair, Tree, TreeMethod, TreeShape, methods
 from rheo_core.models import Prefix
 
 NAMES = ("A", "B", "C")
@@ -49,7 +49,7 @@ def pools() -> Iterator[PoolRow]:
     for name in PROXIES:
         method = methods[name]
         assert isinstance(method, TreeMethod)
-        for outcome in unpruned(method.drafter(Pair(target, draft), SHAPE), (), SHAPE):
+        for outcome in unpruned(method.drafter(ModelPair(target, draft), SHAPE), (), SHAPE):
             tree = outcome.tree
             labels = [_label(tree, node) for node in range(len(tree))]
             y = next(node for node in range(len(tree)) if tree.kind[node] == SAMPLED)

@@ -23,10 +23,9 @@ from fractions import Fraction
 from typing import Any
 
 from exact.acceptance.linear_program import Program
-from exact.enumeration.cycle_law import exact_pair
-from exact.enumeration.rationals import ONE, ZERO, exact, exact_law, fraction
+from exact.enumeration.rationals import ONE, ZERO, exact, exact_law, fraction, rational_models
 from exact.enumeration.tree_classes import TreeClass, classes
-from rheo_core import InvalidInput, Pair, TreeMethod, TreeShape
+from rheo_core import InvalidInput, ModelPair, TreeMethod, TreeShape
 from rheo_core.models import Prefix
 from rheo_core.tree import Tree
 
@@ -58,13 +57,13 @@ class TreeOptimum:
 
 
 def best_rules(
-    method: TreeMethod, pair: Pair, shape: TreeShape, prefix: Prefix = ()
+    method: TreeMethod, pair: ModelPair, shape: TreeShape, prefix: Prefix = ()
 ) -> tuple[Fraction, Fraction] | None:
     """The largest tau on the method's own drafts: of rules that know the tree, and of rules that go layer by layer.
 
     None where the program would have more than `MOST_VARIABLES` variables.
     """
-    models = exact_pair(pair)
+    models = rational_models(pair)
     trees = tree_law(classes(method.drafter(models, shape), prefix, shape))
     if sum(map(len, trees)) > MOST_VARIABLES:
         return None

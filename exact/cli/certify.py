@@ -21,17 +21,16 @@ from exact.cli import options, tables
 from exact.cli.certify_report import entries, write
 from exact.cli.certify_torch import LIMIT, SECONDS, Bounds
 from exact.cli.certify_torch import run as certify_torch
-from exact.enumeration.cycle_law import exact_pair
-from exact.enumeration.rationals import apart
+from exact.enumeration.rationals import apart, rational_models
 from exact.enumeration.size_estimate import ANNOUNCED, work
 from exact.methods.load import label, load_method, own_errors, with_lead
 from exact.methods.rows_file import Rows
 from exact.runtime.journal import Journal, resumed
 from exact.search.summary import rows_line
 from exact.verdict.certificate import CERTIFICATE_KINDS, Certificate
-from exact.verdict.certify import Study
+from exact.verdict.certify import Models, certify_on
 from exact.verdict.counterexample import Counterexample
-from rheo_core import DEFAULT_SUPPORT, InvalidInput, Method, Pair, TreeMethod, TreeShape, methods
+from rheo_core import DEFAULT_SUPPORT, InvalidInput, Method, ModelPair, TreeMethod, TreeShape, methods
 from rheo_core.checks import check_count
 from rheo_core.models import Prefix
 
@@ -220,7 +219,7 @@ def announce(jobs: list[Job]) -> None:
     for job in jobs:
         _, method = job.methods[0]
         if job.rows is not None and isinstance(method, TreeMethod):
-            pair = exact_pair(Pair(job.rows.target, job.rows.draft, job.rows.ids))
+            pair = rational_models(ModelPair(job.rows.target, job.rows.draft, job.rows.ids))
             with own_errors(method):
                 size = work(method.drafter(pair, job.shape), job.prefix, job.shape)
                 sizes.append((size, method, job.rows.name))
@@ -249,11 +248,11 @@ def certify_job(jobs: Sequence[Job], which: int) -> list[tuple[int, Result]]:
     """Certify the methods of one job; an exception inside a user's own rule becomes one line that names it."""
     job = jobs[which]
     rows = job.rows
-    study = Study(rows.target, rows.draft, rows.ids) if rows else Study(table1.target, table1.draft)
+    models = Models.read(rows.target, rows.draft, rows.ids) if rows else Models.read(table1.target, table1.draft)
     results = []
     for number, method in job.methods:
         with own_errors(method):
-            certificate = study.certify(method, job.shape, job.length, prefix=job.prefix, cycles=job.cycles)
+            certificate = certify_on(models, method, job.shape, job.length, prefix=job.prefix, cycles=job.cycles)
         results.append((number, Result(label(method), rows.name if rows else TABLE_1, certificate)))
     return results
 

@@ -8,15 +8,14 @@ from functools import partial
 from rich.tree import Tree as Drawing
 
 from exact.cli import options
-from exact.enumeration.cycle_law import exact_pair
-from exact.enumeration.rationals import fraction
+from exact.enumeration.rationals import fraction, rational_models
 from exact.enumeration.tree_classes import BRUTE_FORCE_LIMIT, TreeClass, classes
 from exact.methods.load import label, load_method, own_errors, with_lead
 from exact.methods.rows_file import Rows
 from exact.report import class_section, draw_sections, save_figure
 from exact.runtime.executors import in_order
 from exact.verdict.document import number
-from rheo_core import DEFAULT_SUPPORT, InvalidInput, Method, Pair, Tree, TreeMethod, TreeShape
+from rheo_core import DEFAULT_SUPPORT, InvalidInput, Method, ModelPair, Tree, TreeMethod, TreeShape
 from rheo_core.tree import ROOT
 
 KINDS = ("", " Y", " fill")
@@ -78,7 +77,7 @@ def sorted_classes(jobs: Sequence[tuple[TreeMethod, Rows]], shape: TreeShape, wh
 
 def classes_of(rule: TreeMethod, rows: Rows, shape: TreeShape) -> list[TreeClass]:
     """The classes of one method on one file of rows, most probable first."""
-    drafter = rule.drafter(exact_pair(Pair(rows.target, rows.draft, rows.ids)), shape)
+    drafter = rule.drafter(rational_models(ModelPair(rows.target, rows.draft, rows.ids)), shape)
     found = classes(drafter, (), shape, BRUTE_FORCE_LIMIT)
     return sorted(found, key=lambda each: each.probability, reverse=True)
 

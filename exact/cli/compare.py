@@ -30,7 +30,7 @@ from exact.methods.rows_file import Rows
 from exact.methods.witnesses import witnesses
 from exact.runtime.journal import Journal, resumed
 from exact.verdict.certificate import CERTIFICATE_KINDS, Certificate
-from exact.verdict.certify import Study, certify
+from exact.verdict.certify import Models, certify, certify_on
 from exact.verdict.document import number
 from rheo_core import DEFAULT_SUPPORT, Method, TreeMethod, TreeShape
 
@@ -149,16 +149,16 @@ def _measure(jobs: Sequence[Job], tree_optimum: bool, which: int) -> tuple[Measu
     """Certify the methods of a job, measure one layer of each and, if told, the best rules on its trees."""
     job = jobs[which]
     assert job.rows is not None
-    study = Study(job.rows.target, job.rows.draft, job.rows.ids)
+    models = Models.read(job.rows.target, job.rows.draft, job.rows.ids)
     results: list[Measures] = []
     best, first = None, job.methods[0][1]  # the methods of a job share their draft trees
-    if tree_optimum and isinstance(first, TreeMethod) and LayerVerdict.of(first, study.given, job.shape) is None:
-        best = best_rules(first, study.given, job.shape)
+    if tree_optimum and isinstance(first, TreeMethod) and LayerVerdict.of(first, models.given, job.shape) is None:
+        best = best_rules(first, models.given, job.shape)
     for place, rule in job.methods:
         with own_errors(rule):
-            judged = LayerVerdict.of(rule, study.given, job.shape)
-            certificate = judged or study.certify(rule, job.shape, second=False)
-            layer = one_layer(rule, study.given, min(job.shape.width, job.shape.budget))
+            judged = LayerVerdict.of(rule, models.given, job.shape)
+            certificate = judged or certify_on(models, rule, job.shape, second=False)
+            layer = one_layer(rule, models.given, min(job.shape.width, job.shape.budget))
         results.append((place, certificate, layer, best))
     return tuple(results)
 

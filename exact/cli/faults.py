@@ -21,7 +21,7 @@ from exact.faults import Case, cases
 from exact.runtime.executors import in_order
 from exact.verdict.certificate import Certificate
 from exact.verdict.document import key, number
-from rheo_core import InvalidInput, Pair
+from rheo_core import InvalidInput, ModelPair
 
 Names = Annotated[
     list[str] | None, typer.Argument(metavar="[CASE]...", help="Keys of cases (A1 ... R6); all of them without.")
@@ -103,7 +103,9 @@ def _measure(case: Case | str) -> tuple[dict[tuple[int, ...], Fraction], Fractio
     if isinstance(case, str):
         case = cases[case]
     first = case.certificate(case.length)
-    layer = one_layer(case.method, Pair(case.target, case.draft, case.ids), min(case.shape.width, case.shape.budget))
+    layer = one_layer(
+        case.method, ModelPair(case.target, case.draft, case.ids), min(case.shape.width, case.shape.budget)
+    )
     loses = max(layer.gap or Fraction(0), Fraction(0)) if case.lossless else Fraction(0)
     return first.law(), first.total_variation, case.certificate(), loses
 

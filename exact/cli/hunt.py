@@ -26,8 +26,9 @@ from exact.search.exhaustive import Progress as Report
 from exact.search.exhaustive import Subject
 from exact.search.hunt import plan_of
 from exact.search.summary import coverage_lines, rough, rows_line
-from exact.verdict.counterexample import Counterexample, Table
+from exact.verdict.counterexample import Counterexample
 from exact.verdict.document import key, number
+from exact.verdict.transcript import Table
 from rheo_core import InvalidInput
 from rheo_core.checks import check_count
 

@@ -21,13 +21,13 @@ from exact.acceptance.sweeps import Sweep, survival_mean, sweep, sweep_mean, ver
 from exact.cli import options
 from exact.cli.rates_tables import Pool, pool_line, pools_of, rationals
 from exact.cli.tables import blank_table, show
-from exact.enumeration.cycle_law import exact_pair
+from exact.enumeration.rationals import rational_models
 from exact.enumeration.size_estimate import ANNOUNCED, spelled, work
 from exact.methods.load import label, load_method, own_errors
 from exact.methods.rows_file import Rows
 from exact.runtime.journal import Journal
 from exact.verdict.document import number
-from rheo_core import DEFAULT_SUPPORT, InvalidInput, Method, Pair, TreeMethod, TreeShape
+from rheo_core import DEFAULT_SUPPORT, InvalidInput, Method, ModelPair, TreeMethod, TreeShape
 from rheo_core.models import Prefix
 
 Law = Annotated[str | None, typer.Option(help="A law as numbers or a/b, joined by commas.", show_default=False)]
@@ -171,7 +171,7 @@ def announce(
 ) -> None:
     """Say on stderr about how much there is to enumerate, where it will take a while."""
     trees = [each for each in versions if isinstance(each, TreeMethod) and not in_closed_form(each, shape)]
-    pairs = [exact_pair(Pair(file.target, file.draft, file.ids)) for file in files]
+    pairs = [rational_models(ModelPair(file.target, file.draft, file.ids)) for file in files]
     seconds = 0.0
     for each in trees:
         with own_errors(each):
@@ -197,7 +197,7 @@ def has_logits(file: Rows) -> bool:
 
 def ranked(versions: Sequence[Method], files: Sequence[Rows], costs: Costs, how: SweepOptions) -> list[Choice]:
     """Every way to run, the fastest first."""
-    pairs = [Pair(file.target, file.draft, file.ids) for file in files]
+    pairs = [ModelPair(file.target, file.draft, file.ids) for file in files]
     shapes = shapes_within(how.shape)
     found = choices(versions, pairs, shapes, costs, how.prefix, executor=how.executor, journal=how.journal)
     listed = track(found, "choosing", len(versions) * len(shapes), **how.bar)

@@ -11,7 +11,7 @@ from exact.acceptance.one_pool import WholeRows, in_rationals
 from exact.enumeration.rationals import fraction, written
 from exact.methods.rows_file import Rows
 from exact.verdict.document import number
-from rheo_core import InvalidInput, Pair, rates
+from rheo_core import InvalidInput, ModelPair, rates
 from rheo_core.checks import check_count
 from rheo_core.models import Prefix
 
@@ -77,7 +77,7 @@ def pools_of(file: Rows, prefix: Prefix, width: int, lead: int | None, n: int | 
 
     On whole numbers, so that a real vocabulary takes a second for each m; `pool_line` is the same by the paper's code.
     """
-    pair = in_rationals(Pair(file.target, file.draft, file.ids), prefix)
+    pair = in_rationals(ModelPair(file.target, file.draft, file.ids), prefix)
     p, q = pair.p(prefix), pair.q(prefix)
     if lead is not None and lead > width:
         raise InvalidInput("lead", lead, f"0 to the width K = {width}")

@@ -24,18 +24,13 @@ from rheo_core.checks import check_count
 from rheo_core.chooser import Chooser
 from rheo_core.laws import Row
 from rheo_core.methods import run_cycle
-from rheo_core.models import Pair, Prefix, TargetModel
+from rheo_core.models import ModelPair, Prefix, TargetModel
 from rheo_core.pool import Drafter
 from rheo_core.tree import ROOT, SAMPLED, SlotPath, Tree
 from rheo_core.verification import Verify, verify_node
 
 Tokens = tuple[int, ...]
 Emitted = dict[Tokens, Any]
-
-
-def exact_pair(pair: Pair) -> Pair:
-    """The same models in rationals: every float row over its exact sum."""
-    return Pair(lambda prefix: exact_law(pair.p(prefix)), lambda prefix: pair.q(prefix).converted(exact_law), pair.ids)
 
 
 class NodeLaws:
@@ -98,7 +93,7 @@ def emitted_law(classes_: list[TreeClass], laws: NodeLaws, prefix: Prefix) -> Em
 
 def cycle_law(
     method: Method,
-    pair: Pair,
+    pair: ModelPair,
     prefix: Prefix,
     shape: TreeShape,
     known: list[TreeClass] | None = None,
@@ -123,7 +118,7 @@ def cycle_law(
 
 def text_law(
     method: Method,
-    pair: Pair,
+    pair: ModelPair,
     prefix: Prefix,
     shape: TreeShape,
     length: int,
@@ -155,7 +150,7 @@ class Comparison:
     wrong: tuple[Tokens, Any, Any] | None = None
 
 
-def compare(emitted: Emitted, pair: Pair, prefix: Prefix, length: int, above: Any = 0) -> Comparison:
+def compare(emitted: Emitted, pair: ModelPair, prefix: Prefix, length: int, above: Any = 0) -> Comparison:
     """Hold emitted text, continued from the target, against the target's joint law of `length` tokens.
 
     The sequence that is shown is the first whose probability is off by more than `above`.
@@ -222,7 +217,7 @@ def target_law(target: TargetModel, length: int, prefix: Prefix = ()) -> dict[To
     >>> target_law(lambda prefix: [Fraction(1, 3), Fraction(2, 3)], 2)[1, 1]
     Fraction(4, 9)
     """
-    return joint_law({(): ONE}, Pair(target, target).p, check_count("length", length, 0), tuple(prefix))
+    return joint_law({(): ONE}, ModelPair(target, target).p, check_count("length", length, 0), tuple(prefix))
 
 
 def acceptance_by_depth(emitted: Mapping[Tokens, Any], depth: int) -> tuple[Fraction, ...]:

@@ -19,7 +19,7 @@ from rheo_core import Chooser, Cycle, TreeShape
 from rheo_core.checks import InvalidInput, check_id, check_verdict
 from rheo_core.laws import Row
 from rheo_core.methods import Claim, cycle_number
-from rheo_core.models import DraftModel, Pair, Prefix, TargetModel, check_prefix
+from rheo_core.models import DraftModel, ModelPair, Prefix, TargetModel, check_prefix
 from rheo_core.tree import ROOT, Nodes, SlotPath
 from rheo_core.verification import Place, Verdict
 
@@ -71,7 +71,7 @@ class NodeMethod:
         ids: Sequence[int] | None = None,
     ) -> Cycle:
         """Draft the whole tree, verify it from the root, emit 1..D+1 target ids."""
-        pair = Pair(target, draft, ids)
+        pair = ModelPair(target, draft, ids)
         prefix = check_prefix(prefix, pair)
         number = cycle_number(chooser)
         widths = self.topology(shape)
@@ -109,7 +109,7 @@ def siblings(method: NodeMethod, node: Node, chooser: Chooser) -> Siblings:
     return [(check_id(token, len(node.p), f"token drafted by {method.name}"), kind) for token, kind in drafted]
 
 
-def node_at(pair: Pair, context: Prefix, path: SlotPath, width: int, cycle: int = 0) -> Node:
+def node_at(pair: ModelPair, context: Prefix, path: SlotPath, width: int, cycle: int = 0) -> Node:
     """The two models at one parent; the draft is not asked where there is no slot (nothing is drafted at depth D)."""
     p = pair.p(context)
     if not width:
@@ -121,7 +121,7 @@ def node_at(pair: Pair, context: Prefix, path: SlotPath, width: int, cycle: int 
 
 
 def nodewise_law(
-    method: NodeMethod, pair: Pair, prefix: Prefix, shape: TreeShape, cycle: int = 0
+    method: NodeMethod, pair: ModelPair, prefix: Prefix, shape: TreeShape, cycle: int = 0
 ) -> dict[tuple[int, ...], Any]:
     """The exact law of the tokens that cycle number `cycle` emits, from the law at each parent the text can reach."""
     widths = method.topology(shape)

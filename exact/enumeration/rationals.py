@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from gmpy2 import mpq
 
-from rheo_core import InvalidInput
+from rheo_core import DraftRow, InvalidInput, ModelPair
 from rheo_core.laws import Row
 
 SHORT_PART = 10**12
@@ -110,6 +110,32 @@ def exact_law(values: Iterable[Any]) -> Row:
     numbers = _exact_numbers(values)
     mass = sum(numbers)
     return _row(numbers if mass == 1 else [number / mass for number in numbers])
+
+
+def rational_models(models: ModelPair) -> ModelPair:
+    """Give the same models in rationals: every float row over its exact sum."""
+    return converted(models, exact_law)
+
+
+def converted(models: ModelPair, convert: Callable[[Row], Row]) -> ModelPair:
+    """Give the same models in another arithmetic: `convert` is applied to each of their distributions [V]."""
+    return ModelPair(
+        lambda prefix: convert(models.p(prefix)), lambda prefix: converted_row(models.q(prefix), convert), models.ids
+    )
+
+
+def converted_row(row: DraftRow, convert: Callable[[Row], Row]) -> DraftRow:
+    """Give a draft row in another arithmetic; one whose tail is no restriction of one distribution tail by tail."""
+    if row.is_one_law:
+        return DraftRow.law(convert(row.score))
+    if row.sampling is not None:
+        return DraftRow.pair(convert(row.score), convert(row.sampling))
+
+    def tail(lead: Sequence[int]) -> Row | None:
+        given = row.tail(lead)
+        return None if given is None else convert(given)
+
+    return DraftRow(convert(row.score), tail)
 
 
 def _exact_numbers(values: Iterable[Any]) -> list[Any]:

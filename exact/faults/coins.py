@@ -14,7 +14,7 @@ from exact.methods.parts import chain_of, complete, emit, independent, one_by_on
 from rheo_core import Chooser, TreeShape
 from rheo_core.laws import residual, without
 from rheo_core.methods import FunctionMethod
-from rheo_core.models import DraftModel, Pair, Prefix, TargetModel
+from rheo_core.models import DraftModel, ModelPair, Prefix, TargetModel
 from rheo_core.verification import Verdict
 
 KIND = "coins"
@@ -95,7 +95,7 @@ def _one_uniform(a_level: bool) -> Any:
         chooser: Chooser,
         ids: Sequence[int] | None = None,
     ) -> tuple[int, ...]:
-        pair = Pair(target, draft, ids)
+        pair = ModelPair(target, draft, ids)
         coin = SharedCoin(chooser)
         tokens: tuple[int, ...] = ()
         for depth in range(shape.depth):

@@ -14,7 +14,7 @@ from exact.methods.parts import as_point_masses, chain_of, draw, emit, independe
 from rheo_core import SAMPLED, Chooser, TreeShape
 from rheo_core.laws import Row, zeroed
 from rheo_core.methods import FunctionMethod
-from rheo_core.models import DraftModel, Pair, Prefix, TargetModel
+from rheo_core.models import DraftModel, ModelPair, Prefix, TargetModel
 
 KIND = "q to verify is not the law drawn from"
 
@@ -66,7 +66,7 @@ def stop_after_unlikely(
     ids: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
     """A chain that ends after a token whose q is below 1/4; that token is verified as all are."""
-    pair = Pair(target, draft, ids)
+    pair = ModelPair(target, draft, ids)
     drafted: tuple[int, ...] = ()
     while len(drafted) < shape.depth:
         node = node_at(pair, prefix + drafted, (0,) * len(drafted), 1)
@@ -93,7 +93,7 @@ def stale_row(
     ids: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
     """A chain that is verified with the draft row of the first position at every position."""
-    pair = Pair(target, draft, ids)
+    pair = ModelPair(target, draft, ids)
     first = node_at(pair, prefix, (), 1).q
     drafted: tuple[int, ...] = ()
     while len(drafted) < shape.depth:

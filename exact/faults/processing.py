@@ -18,7 +18,7 @@ from exact.methods.parts import chain_of, draw, emit, independent, one_by_one
 from rheo_core import SAMPLED, Chooser, TreeShape
 from rheo_core.laws import Row, excess, residual, zeroed
 from rheo_core.methods import FunctionMethod
-from rheo_core.models import DraftModel, Pair, Prefix, TargetModel
+from rheo_core.models import DraftModel, ModelPair, Prefix, TargetModel
 from rheo_core.verification import Verdict
 
 KIND = "processing and vocabulary maps"
@@ -52,7 +52,7 @@ def reading(verified: Model, bonus: Model, process_draft: Callable[[Row], Row]) 
         chooser: Chooser,
         ids: Sequence[int] | None = None,
     ) -> tuple[int, ...]:
-        pair, last = Pair(verified, draft, ids), Pair(bonus, draft, ids)
+        pair, last = ModelPair(verified, draft, ids), ModelPair(bonus, draft, ids)
         tokens: tuple[int, ...] = ()
         for depth in range(shape.depth):
             node = node_at(pair, prefix + tokens, (0,) * depth, 1)

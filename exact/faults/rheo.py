@@ -10,7 +10,7 @@ from exact.faults.case import Case, F, Model, always, as_law, by_prefix, first_t
 from rheo_core import LEAD, SAMPLED, Chooser, Cycle, Tree, TreeMethod, TreeShape, methods, proxies
 from rheo_core.laws import Row, zeroed
 from rheo_core.methods import FunctionMethod
-from rheo_core.models import DraftModel, Pair, Prefix, TargetModel
+from rheo_core.models import DraftModel, ModelPair, Prefix, TargetModel
 from rheo_core.pool import Drafter, Pool, Slot
 from rheo_core.tree import ROOT, Nodes
 from rheo_core.verification import Place, Verdict, algorithm_1, sampled_token, sequential_rejection, verify_tree
@@ -64,7 +64,7 @@ class Drafting:
             chooser: Chooser,
             ids: Sequence[int] | None = None,
         ) -> Cycle:
-            pair = Pair(target, draft, ids)
+            pair = ModelPair(target, draft, ids)
             drafter = _Faulty(pair, shape.width, self)
             tree = self.tree(drafter, prefix, shape, chooser)
             tokens = verify_tree(tree, drafter, prefix, algorithm_1, chooser)
@@ -93,7 +93,7 @@ class Drafting:
 class _Faulty(Drafter):
     """A drafter with the pools and the tail law of a faulty construction."""
 
-    def __init__(self, pair: Pair, width: int, parts: Drafting) -> None:
+    def __init__(self, pair: ModelPair, width: int, parts: Drafting) -> None:
         super().__init__(pair, width, parts.lead, parts.proxy)
         self.parts = parts
         self.made: dict[Prefix, Pool] = {}

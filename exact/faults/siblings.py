@@ -14,7 +14,7 @@ from exact.methods.typical import Threshold
 from rheo_core import Chooser, TreeShape
 from rheo_core.laws import Row, excess, residual, without, zeroed
 from rheo_core.methods import FunctionMethod
-from rheo_core.models import DraftModel, Pair, Prefix, TargetModel
+from rheo_core.models import DraftModel, ModelPair, Prefix, TargetModel
 from rheo_core.verification import Verdict, sequential_rejection, vanilla
 
 KIND = "several candidates"
@@ -99,7 +99,7 @@ def node_rows_shifted(
     ids: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
     """Top-1 verification that reads the target row of the candidate's own node instead of its parent's."""
-    pair = Pair(target, draft, ids)
+    pair = ModelPair(target, draft, ids)
     root = node_at(pair, prefix, (), 1)
     candidate = root.order[0]
     token, child = vanilla(pair.p((*prefix, candidate)), None, [candidate], -1, 1, chooser, root.at)

@@ -14,7 +14,7 @@ from exact.enumeration.fixed_trees import Node, node_at
 from exact.methods.parts import chain_of, draw, emit
 from rheo_core import SAMPLED, Chooser, Cycle, TreeShape, method
 from rheo_core.laws import Row, excess, normalise, total
-from rheo_core.models import DraftModel, Pair, Prefix, TargetModel
+from rheo_core.models import DraftModel, ModelPair, Prefix, TargetModel
 from rheo_core.tree import ROOT, Nodes
 from rheo_core.verification import ratio
 
@@ -42,7 +42,7 @@ def block(
     ids: Sequence[int] | None = None,
 ) -> Cycle:
     """Draw gamma = min(D, R) tokens, keep the longest prefix whose coin falls below its share, emit one more."""
-    pair = Pair(target, draft, ids)
+    pair = ModelPair(target, draft, ids)
     gamma = len(chain_of(shape))
     places: list[Node] = []
     tokens: tuple[int, ...] = ()

@@ -15,7 +15,7 @@ from rheo_core import Cycle, Method, Tree, TreeShape, proxies
 from rheo_core.chooser import Chooser
 from rheo_core.laws import total
 from rheo_core.methods import Claim
-from rheo_core.models import DraftModel, Pair, Prefix, TargetModel, check_prefix
+from rheo_core.models import DraftModel, ModelPair, Prefix, TargetModel, check_prefix
 from rheo_core.pool import Drafter
 from rheo_core.tree import ROOT, Nodes, rank
 from rheo_core.verification import vanilla, verify_tree
@@ -41,7 +41,7 @@ class OptTree:
         ids: Sequence[int] | None = None,
     ) -> Cycle:
         """Grow the tree, verify it as top-K trees are verified."""
-        pair = Pair(target, draft, ids)
+        pair = ModelPair(target, draft, ids)
         prefix = check_prefix(prefix, pair)
         drafter = Drafter(pair, shape.width, shape.width, proxies.RHEO)
         tree = self.tree(drafter, prefix, shape)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from exact.enumeration.rationals import exact_law, written
+from exact.enumeration.rationals import converted_row, exact_law, written
 from rheo_core import DraftRow, InvalidInput
 from rheo_core.checks import check_count, check_law, check_temperature
 from rheo_core.laws import Row, normalise, softmax, zeroed
@@ -66,7 +66,7 @@ class Rows:
             if self.temperature == 1 and (self.support is None or self.support >= np.isfinite(logits).sum()):
                 return self._law(softmax(logits, 1, where))
             row = DraftRow.logits(logits, self.temperature, self.support)
-            return row.converted(exact_law) if self.arithmetic == "rational" else row
+            return converted_row(row, exact_law) if self.arithmetic == "rational" else row
         law = self._law(self._listed(context["draft"], self._where("draft", prefix)))
         if self.support is None or self.support >= len(law):
             return law

@@ -16,7 +16,7 @@ from exact.enumeration.fixed_trees import NodeMethod, Widths, node_at, node_law
 from exact.methods.parts import widths_of
 from exact.methods.rejection import RRSW
 from rheo_core import InvalidInput, TreeShape
-from rheo_core.models import Pair, Prefix
+from rheo_core.models import ModelPair, Prefix
 from rheo_core.tree import SlotPath
 
 REFERENCE = "Chen et al. 2024, Sequoia (arXiv 2402.12374)"
@@ -67,7 +67,7 @@ def tree_value(rates: Sequence[Any], paths: Sequence[SlotPath]) -> Any:
     return total
 
 
-def measured_rates(pair: Pair, prefix: Prefix, width: int) -> tuple[Any, ...]:
+def measured_rates(pair: ModelPair, prefix: Prefix, width: int) -> tuple[Any, ...]:
     """Exact probability that the i-th sibling drawn without replacement is the one accepted at `prefix` [width]."""
     rates: list[Any] = [0] * width
     for (_, child), weight in node_law(RRSW, node_at(pair, prefix, (), width)).items():

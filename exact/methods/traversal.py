@@ -18,7 +18,7 @@ from exact.methods.parts import complete, emit, top, without_replacement
 from rheo_core import Chooser, Cycle, TreeShape
 from rheo_core.laws import Row, normalise, total, without
 from rheo_core.methods import FunctionMethod
-from rheo_core.models import DraftModel, Pair, Prefix, TargetModel
+from rheo_core.models import DraftModel, ModelPair, Prefix, TargetModel
 from rheo_core.tree import ROOT, Nodes, SlotPath
 from rheo_core.verification import ratio
 
@@ -30,7 +30,7 @@ Outcome = tuple[int, ...] | None
 class _Traversal:
     """One drafted tree and its verification."""
 
-    def __init__(self, pair: Pair, prefix: Prefix, widths: Widths, draft: Draft, chooser: Chooser) -> None:
+    def __init__(self, pair: ModelPair, prefix: Prefix, widths: Widths, draft: Draft, chooser: Chooser) -> None:
         self.pair = pair
         self.prefix = prefix
         self.chooser = chooser
@@ -80,7 +80,7 @@ def traversal(name: str, claim: Any, draft: Draft) -> FunctionMethod:
         chooser: Chooser,
         ids: Sequence[int] | None = None,
     ) -> Cycle:
-        run = _Traversal(Pair(target, draft_model, ids), prefix, complete(shape), draft, chooser)
+        run = _Traversal(ModelPair(target, draft_model, ids), prefix, complete(shape), draft, chooser)
         tokens = run.emitted((), (), 1)
         if tokens is None:  # no assert: pytest would rewrite it, and with it the identity of this code
             raise ValueError("the root's weight is 1, and no tokens were emitted")

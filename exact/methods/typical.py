@@ -15,7 +15,7 @@ from exact.methods.parts import complete
 from rheo_core import LEAD, Chooser, Cycle, TreeShape
 from rheo_core.laws import Row
 from rheo_core.methods import FunctionMethod
-from rheo_core.models import DraftModel, Pair, Prefix, TargetModel
+from rheo_core.models import DraftModel, ModelPair, Prefix, TargetModel
 from rheo_core.tree import ROOT, Nodes, SlotPath
 
 REFERENCE = "Cai et al. 2024, Medusa (arXiv 2401.10774)"
@@ -47,7 +47,7 @@ def typical(threshold: Threshold = Threshold(), name: str = "typical") -> Functi
         chooser: Chooser,
         ids: Sequence[int] | None = None,
     ) -> Cycle:
-        pair = Pair(target, draft, ids)
+        pair = ModelPair(target, draft, ids)
         first = int(np.argmax(pair.p(prefix)))
         start = (*prefix, first)
         nodes = Nodes()

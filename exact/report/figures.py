@@ -14,7 +14,7 @@ from exact.report.style import COLOURS, INK, MUTED, style
 from exact.report.text_boxes import Names, number_text, token_name
 from exact.report.trees import draw_legend, draw_on, draw_tree
 from exact.verdict.certificate import Certificate
-from rheo_core import SAMPLED, Pair, TreeMethod, methods
+from rheo_core import SAMPLED, ModelPair, TreeMethod, methods
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +48,7 @@ def draw_table1(certificates: Mapping[str, Certificate]) -> Figure:
         for line, (name, certificate) in enumerate(certificates.items()):
             method = methods[name]
             assert isinstance(method, TreeMethod)
-            drafter = method.drafter(Pair(table1.target, table1.draft), table1.SHAPE)
+            drafter = method.drafter(ModelPair(table1.target, table1.draft), table1.SHAPE)
             bottom = 1 - height * (line + 1)
             found = list(unpruned(drafter, (), table1.SHAPE))
             for place, each in enumerate(found):

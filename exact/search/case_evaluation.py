@@ -32,7 +32,7 @@ from exact.search.state_space import (
 )
 from rheo_core import Method, TreeMethod, TreeShape
 from rheo_core.methods import run_cycle
-from rheo_core.models import Pair
+from rheo_core.models import ModelPair
 
 NUMBERS = ("width", "depth", "budget")
 
@@ -302,7 +302,7 @@ def with_lead(method: Rule, lead: int | None) -> Rule:
     return method
 
 
-def replayed_law(rule: Method, pair: Pair, shape: TreeShape, limit: int | None = OUTCOMES) -> Emitted:
+def replayed_law(rule: Method, pair: ModelPair, shape: TreeShape, limit: int | None = OUTCOMES) -> Emitted:
     """The law of one cycle's tokens by replaying it whole. Raises `TooManyOutcomes` beyond `limit`."""
     law: Emitted = {}
     for tokens, weight in outcomes(lambda chooser: run_cycle(rule, pair, (), shape, chooser).tokens, limit=limit):

@@ -14,7 +14,7 @@ from exact.search.cases import Law, denominator_of
 from rheo_core import DraftRow, TreeMethod, TreeShape
 from rheo_core.checks import check_law
 from rheo_core.laws import Row
-from rheo_core.models import Pair, Prefix
+from rheo_core.models import ModelPair, Prefix
 from rheo_core.pool import Drafter, Pool
 
 Choose = Callable[[Literal["p", "q"], Prefix], int]
@@ -50,7 +50,7 @@ class RowTable:
         return self._pools[key]
 
 
-class IndexedPair(Pair):
+class IndexedPair(ModelPair):
     """A pair of models whose rows come from a row table, chosen when they are first read."""
 
     def __init__(self, table: RowTable, choose: Choose) -> None:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from exact.search.hunt import Search
-from exact.verdict.counterexample import Table
+from exact.verdict.transcript import Table
 
 
 def rough(count: int) -> str:

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from exact.enumeration.fixed_trees import NodeMethod
 from exact.methods.load import as_method, load_method, with_lead
 from exact.verdict.certificate import Certificate
-from exact.verdict.certify import Study, certify
+from exact.verdict.certify import Models, certify, certify_on
 from exact.verdict.replay_check import one_census
 from exact.verdict.strategies import ModelPair, model_pairs, shapes, small_pairs
 from rheo_core import InvalidInput, Method, TreeMethod, TreeShape
@@ -115,8 +115,8 @@ def _assert_examples(method: Method, shape: TreeShape | None, examples: int) -> 
     def check(models: ModelPair, drawn: TreeShape) -> None:
         at = shape or TreeShape(max(drawn.width, least), drawn.depth, drawn.budget)
         try:
-            study = Study(models.target, models.draft)
-            certificate = study.certify(method, at, cycles=_cycles(method), float_calls=FLOAT_CALLS)
+            read = Models.read(models.target, models.draft)
+            certificate = certify_on(read, method, at, cycles=_cycles(method), float_calls=FLOAT_CALLS)
         except InvalidInput as refusal:  # a method may have no tree of this shape, but not none at all
             if refusal.by_rule or refusal.argument not in SHAPE_ARGUMENTS:
                 raise

@@ -10,8 +10,9 @@ from typing import Any, Generic, TypeVar
 
 from exact.enumeration.cycle_law import Tokens, joint_law
 from exact.enumeration.rationals import long_numbers
-from exact.verdict.counterexample import Counterexample, Table
+from exact.verdict.counterexample import Counterexample
 from exact.verdict.document import key, number, rows, signed, wrong
+from exact.verdict.transcript import Table, Transcript
 from rheo_core import InvalidInput, TreeShape
 from rheo_core.checks import check_count
 from rheo_core.laws import RowLike
@@ -39,10 +40,8 @@ class Inputs:
     vocabulary: int
     arithmetic: str
     parts: dict[str, Any] = field(repr=False)
-    ids: tuple[int, ...] | None = field(repr=False)
+    rows: Transcript = field(repr=False)
     target: TargetModel | None = field(repr=False, compare=False)
-    target_rows: Table = field(repr=False)
-    draft_rows: Table = field(repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the target, which is a function."""
@@ -121,10 +120,10 @@ class Certificate:
     vocabulary = Of[int]("inputs.vocabulary")
     arithmetic = Of[str]("inputs.arithmetic")
     parts = Of["dict[str, Any]"]("inputs.parts")
-    ids = Of["tuple[int, ...] | None"]("inputs.ids")
+    ids = Of["tuple[int, ...] | None"]("inputs.rows.ids")
     target = Of["TargetModel | None"]("inputs.target")
-    target_rows = Of[Table]("inputs.target_rows")
-    draft_rows = Of[Table]("inputs.draft_rows")
+    target_rows = Of[Table]("inputs.rows.target")
+    draft_rows = Of[Table]("inputs.rows.draft")
     lossless = Of["bool | None"]("on_these_rows.lossless")
     total_variation = Of[Fraction]("on_these_rows.total_variation")
     rounding_bound = Of["Fraction | None"]("on_these_rows.rounding_bound")
@@ -258,5 +257,5 @@ class Certificate:
         return self.target(prefix)
 
 
-CERTIFICATE_KINDS = (Certificate, Inputs, OnTheseRows, ForEveryTarget, CycleFigures, Counterexample)
+CERTIFICATE_KINDS = (Certificate, Inputs, OnTheseRows, ForEveryTarget, CycleFigures, Counterexample, Transcript)
 """What a journal of certificates holds."""

@@ -7,26 +7,15 @@ test that fails on the rule that was refuted and passes on a repaired one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from exact.enumeration.rationals import exact_law, fraction
+from exact.verdict.transcript import Table
 from rheo_core import TreeShape
-
-Table = Mapping[tuple[int, ...], tuple[Any, ...]]
-"""Rows by prefix; the key "*" does not occur: every prefix that was read is listed."""
-
-
-def table(rows: Mapping[tuple[int, ...], tuple[Any, ...]]) -> Table:
-    """Rows as they are kept: rationals as `Fraction`, whatever made them; floats as they are."""
-    return {prefix: _row(row) for prefix, row in rows.items()}
-
-
-def _row(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(_row(x) if isinstance(x, tuple) else x if isinstance(x, float) else fraction(x) for x in row)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from rheo_core import SAMPLED, TreeMethod, TreeShape
 from rheo_core.construction import layered
 from rheo_core.growth import Growth, NotGrowable
 from rheo_core.laws import Row
-from rheo_core.models import Pair, Prefix
+from rheo_core.models import ModelPair, Prefix
 from rheo_core.pool import Drafter
 from rheo_core.tree import ROOT, Tree
 
@@ -44,11 +44,11 @@ Target = Callable[[Prefix], Row]
 
 
 def losing_target(
-    method: TreeMethod, pair: Pair, prefix: Prefix, shape: TreeShape, found: list[TreeClass], length: int
-) -> tuple[Pair, Comparison] | None:
+    method: TreeMethod, pair: ModelPair, prefix: Prefix, shape: TreeShape, found: list[TreeClass], length: int
+) -> tuple[ModelPair, Comparison] | None:
     """A pair with the same draft on which the method is lossy, and the comparison that shows it; None without one."""
     for target in targets(pair, prefix):
-        trial = Pair(target, pair.q, pair.ids)
+        trial = ModelPair(target, pair.q, pair.ids)
         laws = NodeLaws(method.drafter(trial, shape), method.verify)
         compared = compare(emitted_law(found, laws, prefix), trial, prefix, length)
         if compared.wrong is not None:
@@ -56,7 +56,7 @@ def losing_target(
     return None
 
 
-def targets(pair: Pair, prefix: Prefix) -> Iterator[Target]:
+def targets(pair: ModelPair, prefix: Prefix) -> Iterator[Target]:
     """The targets that are tried, in order."""
     size = len(pair.p(prefix))
     yield pair.p
@@ -111,11 +111,11 @@ class EveryTarget:
 
     verdict: bool | None
     reason: str
-    loss: tuple[Pair, Comparison] | None = None
+    loss: tuple[ModelPair, Comparison] | None = None
 
 
 def every_target(
-    method: TreeMethod, pair: Pair, prefix: Prefix, shape: TreeShape, length: int, drafting: Drafting
+    method: TreeMethod, pair: ModelPair, prefix: Prefix, shape: TreeShape, length: int, drafting: Drafting
 ) -> EveryTarget:
     """Put the drafting, the verifier's condition and, where either fails, the search for a losing target together."""
     drafter = method.drafter(pair, shape)
@@ -135,7 +135,7 @@ def every_target(
 
 
 def check_drafting(
-    method: TreeMethod, pair: Pair, prefix: Prefix, shape: TreeShape, known: list[TreeClass]
+    method: TreeMethod, pair: ModelPair, prefix: Prefix, shape: TreeShape, known: list[TreeClass]
 ) -> Drafting:
     """Check the product form on the method's own construction, and the lemmas on every class.
 
@@ -239,7 +239,7 @@ def first_moved(
     return None
 
 
-def _draft_ids(pair: Pair) -> dict[int, int]:
+def _draft_ids(pair: ModelPair) -> dict[int, int]:
     return {} if pair.ids is None else {int(target): draft for draft, target in enumerate(pair.ids)}
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from exact.enumeration.fixed_trees import Node
+from exact.enumeration.rationals import converted_row
 from rheo_core import Chooser, DraftRow, InvalidInput
 from rheo_core.laws import Row
 from rheo_core.models import Prefix
@@ -106,8 +107,8 @@ class Handed:
         """A copy of a draft row, its private laws included."""
         if not isinstance(given, DraftRow):
             return self.row(name, given)
-        own = given.converted(lambda law: law.copy())
-        pairs = [(given.score, own.score), (given._sampling, own._sampling)]
+        own = converted_row(given, lambda law: law.copy())
+        pairs = [(given.score, own.score), (given.sampling, own.sampling)]
         self._rows += [(name, law, mine) for law, mine in pairs if law is not None and mine is not None]
         return own
 

@@ -29,9 +29,10 @@ from exact.runtime.unseen import Watch, nobody_watches, stand_ins
 from exact.runtime.unsupported import Unsupported
 from exact.verdict.handed import UNTOUCHED, Handed, RefusedCall
 from exact.verdict.identity import CycleMethod, is_ours
+from exact.verdict.transcript import plain_row
 from exact.verdict.watched_proxy import WatchedProxy
 from rheo_core import DraftRow, FunctionMethod, InvalidInput, Method, TreeMethod
-from rheo_core.models import Pair, Prefix
+from rheo_core.models import ModelPair, Prefix
 
 EXPECTED = "a rule that draws through its chooser alone and keeps nothing between calls"
 LEAST = 500
@@ -41,7 +42,7 @@ NO_MASS, ALL_MASS = Fraction(0), Fraction(1)
 LOOKED = "a rule that does not look at the cycle number in `at`: it does not lose in the first {}, but may later"
 
 
-class Steady:
+class DeterministicModel:
     """A model that is asked twice at each prefix; raises `InvalidInput` where it answers differently."""
 
     def __init__(self, model: Callable[[Prefix], Any], name: str) -> None:
@@ -62,7 +63,7 @@ class Steady:
 def _plain(row: Any) -> Any:
     """A row as plain numbers; None for what is no row, which is refused elsewhere."""
     if isinstance(row, DraftRow):
-        return row.record(0)
+        return plain_row(row)
     try:
         array = np.asarray(row)
     except (TypeError, ValueError):
@@ -74,17 +75,13 @@ def _same(first: Any, second: Any) -> bool:
     return bool(first == second) or repr(first) == repr(second)  # NaN is not equal to itself
 
 
-def ask_again(pair: Pair, rule: str) -> None:
+def check_models_again(models: ModelPair, rule: str) -> None:
     """Raise `InvalidInput` where a model answers another row than it did before the rule was run."""
-    again = Pair(pair._target, pair._draft, pair.ids)
-    for name, now, kept in (("target", again.p, pair.target_rows()), ("draft", again.q, pair.draft_rows(0))):
+    again = models.unread()
+    for name, now, kept in (("target", again.p, models.target_rows), ("draft", again.q, models.draft_rows)):
         for prefix, row in kept.items():
-            if _record(now(prefix)) != row:
+            if plain_row(now(prefix)) != plain_row(row):
                 raise RefusedCall(rule, f"another row {name}({prefix}) after it ran than before", UNTOUCHED)
-
-
-def _record(row: Any) -> Any:
-    return row.record(0) if isinstance(row, DraftRow) else tuple(row.tolist())
 
 
 PARTS = {

@@ -10,7 +10,7 @@ from exact import certify
 from rheo_core import (
     DraftRow,
     InvalidInput,
-    Pair,
+    ModelPair,
     SamplingChooser,
     TreeMethod,
     TreeShape,
@@ -208,7 +208,7 @@ def test_a_tail_law_where_there_is_none():
         laws.tail_law, q, [0],
     )  # fmt: skip
     assert DraftRow.law([1, 0]).tail([0]) is None  # asked as a question it is None
-    assert Pair(*both([1, 0])).q(()).tail([0]) is None
+    assert ModelPair(*both([1, 0])).q(()).tail([0]) is None
 
 
 def test_a_method_that_does_not_exist():
@@ -245,5 +245,5 @@ def test_what_is_no_length(length):
 def test_nothing_is_clipped_or_renormalised():
     """What is accepted is kept to the bit."""
     row = np.array([0.5, 0.25, 0.25 + 2.0**-53])
-    pair = Pair(*both(row))
+    pair = ModelPair(*both(row))
     assert pair.p(()).tolist() == pair.q(()).score.tolist() == row.tolist()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheo_core import FILL, LEAD, SAMPLED, DraftRow, InvalidInput, Pair, SamplingChooser, TreeShape, proxies
+from rheo_core import FILL, LEAD, SAMPLED, DraftRow, InvalidInput, ModelPair, SamplingChooser, TreeShape, proxies
 from rheo_core.construction import expand, layered
 from rheo_core.growth import Growth, NotGrowable, grown
 from rheo_core.pool import Drafter, Pool
@@ -176,7 +176,7 @@ def test_pruned_trees_hold_every_parent_before_its_children(pair, shape, m):
 
 
 def table_1_tree():
-    drafter = rule("rheo").drafter(Pair(*both(rational(5, 3, 2))), TreeShape(3, 2, 6))
+    drafter = rule("rheo").drafter(ModelPair(*both(rational(5, 3, 2))), TreeShape(3, 2, 6))
     return layered(drafter, (), TreeShape(3, 2, 6), Recorded())
 
 
@@ -205,13 +205,15 @@ def test_trees_read_from_the_root():
 
 @pytest.mark.parametrize("proxy", [proxies.RAW, proxies.HALF_LEAST, lambda score, order, m, sampled: F(1, 2)], ids=str)
 def test_only_the_proxies_of_lemma_4_are_grown(proxy):
-    drafter = Drafter(Pair(*both(rational(5, 3, 2))), 3, 1, proxy)
+    drafter = Drafter(ModelPair(*both(rational(5, 3, 2))), 3, 1, proxy)
     with pytest.raises(NotGrowable):
         grown(drafter, (), TreeShape(3, 2, 4), Recorded())
 
 
 def test_growth_asks_for_each_draw_and_for_nothing_else():
-    growth = Growth(rule("rheo").drafter(Pair(*both(rational(5, 3, 2))), TreeShape(3, 1, 3)), (), TreeShape(3, 1, 3))
+    growth = Growth(
+        rule("rheo").drafter(ModelPair(*both(rational(5, 3, 2))), TreeShape(3, 1, 3)), (), TreeShape(3, 1, 3)
+    )
     with pytest.raises(InvalidInput, match="settle: got no draw waiting"):
         growth.settle(1)
     waiting: Any = growth.advance()
@@ -230,6 +232,6 @@ def test_growth_asks_for_each_draw_and_for_nothing_else():
 @pytest.mark.parametrize("build", [grown, layered])
 def test_a_tree_may_be_deeper_than_python_recurses(build):
     shape, chooser = TreeShape(1, 1_200, 1_200), SamplingChooser(np.random.default_rng(0))
-    drafter = rule("rheo", lead=0).drafter(Pair(*both(rational(1, 1))), shape)
+    drafter = rule("rheo", lead=0).drafter(ModelPair(*both(rational(1, 1))), shape)
     tree = build(drafter, (), shape, chooser)
     assert tree.depth.tolist() == list(range(1, shape.depth + 1))

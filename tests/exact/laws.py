@@ -3,13 +3,14 @@
 from fractions import Fraction
 
 from exact import law
-from exact.enumeration.cycle_law import cycle_law, exact_pair, joint_law
-from rheo_core import Pair, find_method, speculate
+from exact.enumeration.cycle_law import cycle_law, joint_law
+from exact.enumeration.rationals import rational_models
+from rheo_core import ModelPair, find_method, speculate
 
 
 def emitted_law(method, target, draft, shape, prefix=(), ids=None):
     """The law of what one cycle emits, by classes where the method has them."""
-    found, _ = cycle_law(find_method(method), Pair(target, draft, ids), prefix, shape)
+    found, _ = cycle_law(find_method(method), ModelPair(target, draft, ids), prefix, shape)
     return {tokens: Fraction(int(mass.numerator), int(mass.denominator)) for tokens, mass in found.items()}
 
 
@@ -20,7 +21,7 @@ def replayed_law(method, target, draft, shape, prefix=(), ids=None, limit=None):
 
 def text_law(method, target, draft, shape, length, prefix=(), ids=None):
     """The joint law of the first `length` tokens, one cycle continued from the target."""
-    pair = exact_pair(Pair(target, draft, ids))
+    pair = rational_models(ModelPair(target, draft, ids))
     emitted, _ = cycle_law(find_method(method), pair, prefix, shape)
     return joint_law(emitted, pair.p, length, prefix)
 

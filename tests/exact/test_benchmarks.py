@@ -9,10 +9,10 @@ from multiprocessing import get_context
 import pytest
 
 from exact import target_law
-from exact.enumeration.cycle_law import exact_pair
+from exact.enumeration.rationals import rational_models
 from exact.enumeration.tree_classes import brute_force_classes, grown_classes
 from exact.verdict.every_target import first_failing, first_moved, most_probable
-from rheo_core import Pair, TreeShape
+from rheo_core import ModelPair, TreeShape
 from tests.exact.laws import text_law
 from tests.pairs import alike, both, rational, rule
 
@@ -41,7 +41,7 @@ def test_the_law_of_four_tokens():
 def test_classes_are_a_hundred_times_faster_than_brute_force():
     """Brute force over growth at V = 8, m = 1, K = 4, D = 2, R = 10, uniform q: 343 classes; both read kept rows."""
     shape, row = TreeShape(4, 2, 10), [F(1, 8)] * 8
-    drafter = rule("rheo").drafter(exact_pair(Pair(*both(row))), shape)
+    drafter = rule("rheo").drafter(rational_models(ModelPair(*both(row))), shape)
     fast, classes = best_of(20, lambda: list(grown_classes(drafter, (), shape)))
     slow, oracle = best_of(2, lambda: brute_force_classes(drafter, (), shape))
     assert len(classes) == len(oracle) == 343
@@ -52,7 +52,7 @@ def _share(part):
     """One process's part of the certificate at the paper's own shape: every second class, one filling a class."""
     parts, row = 2, rational(7, 2, 1)
     shape = TreeShape(10, 8, 59)
-    drafter = rule("rheo").drafter(exact_pair(Pair(*both(row))), shape)
+    drafter = rule("rheo").drafter(rational_models(ModelPair(*both(row))), shape)
     mine = [each for number, each in enumerate(grown_classes(drafter, (), shape)) if number % parts == part]
     moved = first_moved(mine, drafter, (), shape, (most_probable,))
     failing = first_failing(mine, drafter, ())

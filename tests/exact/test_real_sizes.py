@@ -35,14 +35,14 @@ WIDE_ROWS = """
 import numpy as np
 from exact.acceptance.one_pool import OneLayerTree, WholeRows
 from exact.methods.rows_file import Rows
-from rheo_core import Pair, TreeShape, methods
+from rheo_core import ModelPair, TreeShape, methods
 rng = np.random.default_rng(0)
 target = 3 * rng.standard_normal(128_000)
 logits = {{"target_logits": target.tolist(), "draft_logits": (target + rng.standard_normal(128_000)).tolist()}}
 rows = Rows("wide", {{None: logits}}, support={support})
 """
 ONE_POOL = """
-pair = Pair(rows.target, rows.draft)
+pair = ModelPair(rows.target, rows.draft)
 pool = WholeRows(pair.p(()), pair.q(())).pool(1)
 rheo = pool.layer("algorithm_1", 10, pool.tail)
 rates = [rheo.acceptance, pool.rate("rrsw", 10), pool.top_k(10), pool.optimum(10)]

@@ -12,7 +12,7 @@ from montecarlo.pairs import Dials, TablePair, rows_pair, synthetic
 from montecarlo.planning import WITNESSES, ErrorRates, best_witness, laws, power
 from montecarlo.simulation import ALARM, simulate
 from montecarlo.simulator import after
-from rheo_core import Pair, TreeShape, rates
+from rheo_core import ModelPair, TreeShape, rates
 from rheo_core.models import DraftRow
 from tests.montecarlo.test_simulator import tree_method
 
@@ -141,7 +141,7 @@ def test_a_reference_loop_method_is_checked_too():
 def test_exact_laws_and_simulated_counts_agree_on_a_lossy_method():
     """The simulator reproduces the wrong law itself, not only its wrongness."""
     witness = WITNESSES[0]
-    law, right = laws(methods["rheo-raw"], Pair(witness.target, witness.draft), witness.shape, 1)
+    law, right = laws(methods["rheo-raw"], ModelPair(witness.target, witness.draft), witness.shape, 1)
     assert np.abs(law - right).sum() > 0.3
     suite = Suite(methods["rheo-raw"], of_witness(witness), witness.shape, Uniforms(21), length=1)
     runs = np.arange(30_000)

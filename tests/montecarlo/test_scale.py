@@ -24,7 +24,7 @@ from montecarlo.keyed_random import Uniforms
 from montecarlo.pairs import Dials, synthetic
 from montecarlo.planning import ErrorRates, Powers
 from montecarlo.simulation import MISS, simulate
-from rheo_core import InvalidInput, Pair, TreeShape
+from rheo_core import InvalidInput, ModelPair, TreeShape
 from tests.montecarlo.killers import always, counted, killer
 
 ROWS = parse_rows(
@@ -48,7 +48,7 @@ def swept(executor: Executor | None):
 
 
 def chosen(executor: Executor | None):
-    pairs = [Pair(ROWS.target, ROWS.draft)]
+    pairs = [ModelPair(ROWS.target, ROWS.draft)]
     return list(choices(CHOSEN[:3], pairs, [SHAPE, TreeShape(2, 1, 2)], Costs(1, 2), executor=executor))
 
 

@@ -41,7 +41,13 @@ FAULTS = (
         "return score[order[m - 1]]",
     ),
     Fault("3.2 m = 0", "rheo_core.pool", "        return score[order[0]]", "        return score[order[0]] + 1e-9"),
-    Fault("3.2, appendix B", "rheo_core.models", "row.order[:support] if", "row.order if", ("tests/core",)),
+    Fault(
+        "3.2, appendix B",
+        "rheo_core.models",
+        "falling_order(score)[:support] if",
+        "falling_order(score) if",
+        ("tests/core",),
+    ),
     Fault(
         "3.2, appendix B",
         "gpu_runner.decode.draft_rows",
@@ -135,7 +141,9 @@ FAULTS = (
     Fault(
         "Table 4", "gpu_runner.reproduce.experiments", "TreeShape(3, 1, 3)", "TreeShape(3, 2, 3)", ("::test_table_4",)
     ),
-    Fault("Table 5", "rheo_core.models", "row.order[:support] if", "row.order if", ("tests/core",)),
+    Fault(
+        "Table 5", "rheo_core.models", "falling_order(score)[:support] if", "falling_order(score) if", ("tests/core",)
+    ),
     Fault(
         "Table 5",
         "gpu_runner.reproduce.experiments",

@@ -15,7 +15,7 @@ from exact.methods import methods
 from exact.methods.load import with_lead
 from exact.methods.rows_file import parse_rows, shipped_rows
 from exact.report.acceptance import PANELS, Measured, comparison_figure, sweep_figure
-from rheo_core import Pair, TreeShape
+from rheo_core import ModelPair, TreeShape
 
 SHAPE = TreeShape(2, 2, 3)
 LEVELS = (0.5, 1.0)
@@ -37,7 +37,7 @@ def curve(ax, name):
 
 def test_a_sweep_is_the_acceptance_length_at_each_place(swept):
     (file,) = [file for file in shipped_rows(0.5) if file.name == "qa-332"]
-    right = acceptance_length(with_lead(methods["rheo"], 1), Pair(file.target, file.draft), SHAPE)
+    right = acceptance_length(with_lead(methods["rheo"], 1), ModelPair(file.target, file.draft), SHAPE)
     (point,) = [
         each
         for each in swept

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from exact import certify, law, target_law
 from exact.enumeration.tree_classes import classes
-from rheo_core import DraftRow, Pair, TreeMethod, TreeShape, checks, method, proxies, speculate
+from rheo_core import DraftRow, ModelPair, TreeMethod, TreeShape, checks, method, proxies, speculate
 from rheo_core.proxies import Constant
 from rheo_core.verification import algorithm_1, rrsw
 from tests.exact.laws import first_token, replayed_law
@@ -163,7 +163,8 @@ def test_the_base_case_with_z_1_is_another_tree():
     shape, models = TreeShape(2, 2, 3), both(rational(2, 1))
     one, other = rule("rheo", lead=0), rule("rheo-z", lead=0)
     keys = [
-        {each.tree.key() for each in classes(mine.drafter(Pair(*models), shape), (), shape)} for mine in (one, other)
+        {each.tree.key() for each in classes(mine.drafter(ModelPair(*models), shape), (), shape)}
+        for mine in (one, other)
     ]
     assert keys[0] != keys[1]
     assert certify(one, *models, shape).lossless

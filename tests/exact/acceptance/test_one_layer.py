@@ -18,7 +18,7 @@ from exact.acceptance.one_layer import (
 )
 from exact.methods import methods
 from exact.methods.rows_file import shipped_rows
-from rheo_core import InvalidInput, Pair, TreeMethod, TreeShape, rates
+from rheo_core import InvalidInput, ModelPair, TreeMethod, TreeShape, rates
 from tests.pairs import HAND_MADE, alike, both, drawn_models, rational, shapes
 
 pytestmark = pytest.mark.exact
@@ -55,7 +55,7 @@ def test_one_layer_of_rheo_is_theorem_3(models, m, width):
 
 
 def test_the_drafted_sets_of_a_fixed_topology_are_those_of_its_cycle():
-    pair = Pair(*both(rational(3, 2, 1)))
+    pair = ModelPair(*both(rational(3, 2, 1)))
     for name in ("rrs", "rrsw", "spechub", "greedy-hybrid", "static"):
         method = methods[name]
         whole = TreeMethod.cycle if isinstance(method, TreeMethod) else type(method).cycle
@@ -73,7 +73,7 @@ def test_the_drafted_sets_of_a_fixed_topology_are_those_of_its_cycle():
 def test_at_temperature_0_the_rheostat_at_0_meets_top_k():
     """Section 5.5: greedy target; m = 0 drafts the draft's best token twice over and so accepts as top-K does."""
     for rows in shipped_rows(temperature=0):
-        pair = Pair(rows.target, rows.draft, rows.ids)
+        pair = ModelPair(rows.target, rows.draft, rows.ids)
         shape = TreeShape(3, 3, 8)
         zero, one = over_leads(methods["rheo"], shape, [0, 1])
         top = acceptance_length(methods["top-k"], pair, shape)
@@ -82,7 +82,7 @@ def test_at_temperature_0_the_rheostat_at_0_meets_top_k():
 
 
 def test_the_best_way_to_run_depends_on_the_costs():
-    pair = Pair(alike(rational(5, 2, 3)), alike(rational(5, 3, 2)))
+    pair = ModelPair(alike(rational(5, 2, 3)), alike(rational(5, 3, 2)))
     rules = list(over_leads(methods["rheo"], SHAPE, [0, 1]))
     options = shapes_within(SHAPE)
     assert {shape.depth for shape in options} == {1, 2}
@@ -102,7 +102,7 @@ def test_the_best_way_to_run_depends_on_the_costs():
 
 
 def test_tau_is_averaged_over_the_rows():
-    pairs = [Pair(*both(rational(1, 1))), Pair(alike([1, 0]), alike([0, 1]))]
+    pairs = [ModelPair(*both(rational(1, 1))), ModelPair(alike([1, 0]), alike([0, 1]))]
     (choice,) = choices([methods["top-k"]], pairs, [TreeShape(1, 1, 1)], Costs(1, 1))
     assert choice.acceptance_length == (F(3, 2) + 1) / 2
 
@@ -120,7 +120,7 @@ def test_only_methods_with_a_lead_are_swept():
 
 def test_a_cycle_without_a_tree_has_no_optimum_to_be_held_against():
     from exact.acceptance.one_layer import one_layer
-    from rheo_core import Pair, method
+    from rheo_core import ModelPair, method
     from tests.pairs import alike, rational
 
     @method
@@ -131,5 +131,5 @@ def test_a_cycle_without_a_tree_has_no_optimum_to_be_held_against():
             return [x, chooser.index(target((*prefix, x)))]
         return [chooser.index([max(0, a - b) for a, b in zip(p, q, strict=True)])]
 
-    layer = one_layer(bare, Pair(alike(rational(5, 3, 2)), alike(rational(7, 2, 1))), 1)
+    layer = one_layer(bare, ModelPair(alike(rational(5, 3, 2)), alike(rational(7, 2, 1))), 1)
     assert (layer.acceptance, layer.optimum, layer.gap) == (rational(4, 1)[0], None, None)

@@ -12,12 +12,12 @@ import rheo_core.verification
 from exact.acceptance.layer_verdict import WIDE, LayerVerdict
 from exact.acceptance.one_layer import drafted_sets, one_layer
 from exact.acceptance.one_pool import CLOSED, ENUMERATED, OneLayerTree, WholePool, WholeRows, path_of
-from exact.enumeration.cycle_law import acceptance_by_depth, cycle_law, exact_pair
-from exact.enumeration.rationals import fraction
+from exact.enumeration.cycle_law import acceptance_by_depth, cycle_law
+from exact.enumeration.rationals import fraction, rational_models
 from exact.methods import methods
 from exact.methods.optimum import optimum
 from exact.methods.rows_file import Rows
-from rheo_core import SAMPLED, DraftRow, Pair, TreeShape, rates
+from rheo_core import SAMPLED, DraftRow, ModelPair, TreeShape, rates
 from rheo_core.verification import algorithm_1, vanilla
 from tests.pairs import alike, both, rational, rule
 
@@ -48,7 +48,7 @@ def drawn_case(seed):
         method = replace(method, lead=rng.randint(0, width))
     if rng.random() < 0.1:
         method = replace(method, verify=vanilla)
-    return method, Pair(alike(p), alike(draft), ids), TreeShape(width, 1, budget)
+    return method, ModelPair(alike(p), alike(draft), ids), TreeShape(width, 1, budget)
 
 
 def layer_of(method, pair, shape) -> Any:
@@ -59,7 +59,7 @@ def layer_of(method, pair, shape) -> Any:
 def agrees(seed):
     """Whether everything that the closed forms say of one case is what enumeration says."""
     method, pair, shape = drawn_case(seed)
-    exact = exact_pair(pair)
+    exact = rational_models(pair)
     emitted, classes = cycle_law(method, exact, (), shape)
     law = [F(0)] * len(exact.p(()))
     for tokens, weight in emitted.items():
@@ -75,7 +75,7 @@ def agrees(seed):
 def rates_agree(seed):
     """Whether the rates of pools of n are those of `rheo_core.rates`."""
     method, pair, shape = drawn_case(seed)
-    exact = exact_pair(pair)
+    exact = rational_models(pair)
     p, q, m = exact.p(()), exact.q(()), method.leads(shape)
     n = random.Random(seed).randint(1, len(q.score))
     pool = WholeRows(p, q, pair.ids).pool(m)
@@ -117,7 +117,7 @@ def test_other_parts_than_the_papers_take_the_general_path(monkeypatch):
     def mine(*arguments):
         return algorithm_1(*arguments)
 
-    pair, shape = Pair(*both(rational(3, 2, 1))), TreeShape(2, 1, 2)
+    pair, shape = ModelPair(*both(rational(3, 2, 1))), TreeShape(2, 1, 2)
     own = rule("rheo", verify=mine)
     assert OneLayerTree.of(own, pair, shape) is None
     assert path_of(own, shape) == path_of(methods["chain"], shape) == ENUMERATED
@@ -135,9 +135,9 @@ def test_a_wide_layer_is_judged_without_classes(name, lossless):
     rows = Rows(
         "wide", {None: {side: rng.standard_normal(WIDE).tolist() for side in ("target_logits", "draft_logits")}}
     )
-    pair, shape = Pair(rows.target, rows.draft), TreeShape(4, 1, 3)
+    pair, shape = ModelPair(rows.target, rows.draft), TreeShape(4, 1, 3)
     judged: Any = LayerVerdict.of(rule(name), pair, shape)
-    emitted, _ = cycle_law(rule(name), exact_pair(pair), (), shape)
+    emitted, _ = cycle_law(rule(name), rational_models(pair), (), shape)
     law: dict[int, F] = {}
     for tokens, weight in emitted.items():
         law[tokens[0]] = law.get(tokens[0], F(0)) + fraction(weight)
@@ -150,4 +150,4 @@ def test_a_wide_layer_is_judged_without_classes(name, lossless):
         wrong = judged.counterexample
         assert (wrong.got, wrong.right) == (law[wrong.sequence[0]], right[wrong.sequence[0]])
         assert wrong.got != wrong.right
-    assert LayerVerdict.of(rule(name), Pair(*both(rational(2, 1))), shape) is None
+    assert LayerVerdict.of(rule(name), ModelPair(*both(rational(2, 1))), shape) is None

@@ -13,7 +13,7 @@ from exact.acceptance.one_layer import acceptance_length, length_and_survival, o
 from exact.acceptance.sweeps import survival_mean, sweep, sweep_mean
 from exact.enumeration.walk import outcomes
 from exact.methods.rows_file import shipped_rows
-from rheo_core import SAMPLED, Pair, TreeShape, methods, rates
+from rheo_core import SAMPLED, ModelPair, TreeShape, methods, rates
 from rheo_core.construction import layered
 from tests.pairs import alike, both, drawn_models, rational, rows, rule, shapes
 
@@ -42,7 +42,7 @@ def test_figure_3_every_m_is_swept_and_m_1_is_best():
         mine = replace(rule("rheo"), lead=each.lead)
         oracle = certify(mine, file.target, file.draft, SHAPE, second=False)
         assert each.acceptance_length == oracle.acceptance_length
-    top_k = acceptance_length(methods["top-k"], Pair(file.target, file.draft), SHAPE)
+    top_k = acceptance_length(methods["top-k"], ModelPair(file.target, file.draft), SHAPE)
     assert found[SHAPE.width].acceptance_length == top_k
 
 
@@ -126,7 +126,7 @@ def test_with_m_0_and_y_the_best_token_the_tree_is_top_k(models, shape):
 
 
 def test_with_m_0_and_y_another_token_the_tree_is_not_top_k():
-    shape, pair = TreeShape(2, 2, 3), Pair(*both(rational(5, 3, 2)))
+    shape, pair = TreeShape(2, 2, 3), ModelPair(*both(rational(5, 3, 2)))
     drafter = rule("rheo", lead=0).drafter(pair, shape)
     top_k = layered(rule("top-k").drafter(pair, shape), (), shape, Best(drafter))
     assert layered(drafter, (), shape, Best(drafter, second=[()])).token.tolist() != top_k.token.tolist()
@@ -139,10 +139,10 @@ def test_top_k_cannot_accept_everything_though_p_is_q(q, n):
     best = sorted(q, reverse=True)
     expected = sum(best[:n])
     assert rates.topk_rate(q, q, n, n) == expected
-    assert acceptance_length(methods["top-k"], Pair(*both(q)), TreeShape(n, 1, n)) == 1 + expected
+    assert acceptance_length(methods["top-k"], ModelPair(*both(q)), TreeShape(n, 1, n)) == 1 + expected
     assert (expected == 1) == (not any(best[n:]))
     assert rates.rheo_rate(q, q, 0, n) == 1
-    assert acceptance_length(rule("rheo", lead=0), Pair(*both(q)), TreeShape(1, 1, 1)) == 2
+    assert acceptance_length(rule("rheo", lead=0), ModelPair(*both(q)), TreeShape(1, 1, 1)) == 2
 
 
 def test_over_leads_is_every_m_of_the_pool_unless_given():
@@ -151,7 +151,7 @@ def test_over_leads_is_every_m_of_the_pool_unless_given():
     assert (mine.lead, mine.verify) == (2, rule("rheo-rrsw").verify)
     target, draft = alike(rational(1, 2, 3)), alike(rational(3, 2, 1))
     taus = [
-        acceptance_length(each, Pair(target, draft), TreeShape(2, 2, 3))
+        acceptance_length(each, ModelPair(target, draft), TreeShape(2, 2, 3))
         for each in over_leads(methods["rheo"], TreeShape(2, 2, 3))
     ]
     assert len(set(taus)) == 3

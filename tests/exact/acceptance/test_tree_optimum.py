@@ -19,7 +19,7 @@ from exact.methods.load import with_lead
 from exact.methods.optimum import optimum
 from exact.methods.rows_file import shipped_rows
 from exact.verdict.certify import certify
-from rheo_core import InvalidInput, Pair, TreeMethod, TreeShape, method
+from rheo_core import InvalidInput, ModelPair, TreeMethod, TreeShape, method
 from rheo_core.construction import layered
 
 pytestmark = pytest.mark.exact
@@ -39,7 +39,7 @@ def random_pair(seed, size):
 
         return row
 
-    return Pair(model("target"), model("draft"))
+    return ModelPair(model("target"), model("draft"))
 
 
 def always(row):
@@ -208,7 +208,7 @@ def test_transport_at_each_node_is_lossless_and_never_above_the_best_layered_rul
 def test_transport_at_each_node_beats_algorithm_1_on_a_dynamic_tree_and_certifies():
     """The largest gain with one lead over all rows in sixths at V = 3, and the rule itself run: it is lossless."""
     p, q = [F(0), F(2, 3), F(1, 3)], [F(1, 6), F(1, 3), F(1, 2)]
-    pair, shape, rule = Pair(always(p), always(q)), TreeShape(3, 2, 4), methods["rheo"]
+    pair, shape, rule = ModelPair(always(p), always(q)), TreeShape(3, 2, 4), methods["rheo"]
     assert isinstance(rule, TreeMethod)
     trees = tree_law(classes(rule.drafter(pair, shape), (), shape))
     table = dict(steps(pair.p, trees))
@@ -256,7 +256,7 @@ def test_the_best_trees_for_a_family_are_at_least_those_of_rheo_and_of_any_one_t
     assert best.value == sum(weight * each for weight, each in zip(q, best.accepted, strict=True))
     assert best.value >= by_hand(3, shape, targets, q)
     for lead in range(3):
-        trees = tree_law(drafted(with_lead(methods["rheo"], lead), Pair(always(q), always(q)), shape))
+        trees = tree_law(drafted(with_lead(methods["rheo"], lead), ModelPair(always(q), always(q)), shape))
         assert best.value >= sum(w * tree_optimum(each, trees).value for w, each in zip(q, targets, strict=True))
     attained = {frozenset((path, 0, 0) for path in tree): mass for tree, mass in best.trees.items()}
     assert tuple(tree_optimum(each, attained).value for each in targets) >= best.accepted

@@ -11,8 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from exact import certify, law, target_law
-from exact.enumeration.cycle_law import compare, exact_pair, joint_law, tree_law
-from rheo_core import InvalidInput, Pair, TreeMethod, TreeShape, generate, method, methods, speculate
+from exact.enumeration.cycle_law import compare, joint_law, tree_law
+from exact.enumeration.rationals import rational_models
+from rheo_core import InvalidInput, ModelPair, TreeMethod, TreeShape, generate, method, methods, speculate
 from rheo_core.proxies import RAW, Constant
 from rheo_core.verification import algorithm_1, rrsw, vanilla
 from tests.exact.laws import emitted_law, replayed_law, total_variation
@@ -86,7 +87,7 @@ def test_the_comparison_against_two_full_tables(pair: Models, shape, length, eac
     """Total variation, and the first wrong sequence: the shortest, then the lexicographically least."""
     mine = each if each.lead is None else rule(each.name, lead=min(each.lead, shape.width))
     emitted = emitted_law(mine, pair.target, pair.draft, shape)
-    found = compare(emitted, exact_pair(pair.pair()), (), length)
+    found = compare(emitted, rational_models(pair.pair()), (), length)
     got = {size: joint_law(emitted, pair.target, size) for size in range(1, length + 1)}
     right = {size: target_law_oracle(pair.target, size, ()) for size in range(1, length + 1)}
     assert found.total_variation == total_variation(got[length], right[length])
@@ -229,7 +230,7 @@ def test_tree_law_of_one_tree_sums_to_its_verifier():
     from exact.enumeration.cycle_law import NodeLaws
     from exact.enumeration.tree_classes import classes
 
-    drafter = rule("rheo").drafter(Pair(*both(rational(5, 3, 2))), SMALL)
+    drafter = rule("rheo").drafter(ModelPair(*both(rational(5, 3, 2))), SMALL)
     for each in classes(drafter, (), SMALL):
         for verify in (algorithm_1, rrsw):
             found = list(tree_law(each.tree, NodeLaws(drafter, verify), ()))

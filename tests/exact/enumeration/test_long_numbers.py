@@ -18,7 +18,7 @@ from exact.methods.rows_file import read_rows
 from exact.runtime.executors import processes
 from exact.runtime.journal import Journal, resumed
 from exact.verdict.document import number
-from rheo_core import Pair, TreeShape
+from rheo_core import ModelPair, TreeShape
 from tests.pairs import rule
 
 FEWEST = 640  # the smallest limit that Python takes
@@ -107,7 +107,7 @@ def test_a_journal_holds_them(few_digits, tmp_path):
 
 def test_the_rows_give_numbers_that_long(few_digits, rows):
     file = read_rows(rows)
-    length = acceptance_length(rule("rheo"), Pair(file.target, file.draft), SHAPE, ())
+    length = acceptance_length(rule("rheo"), ModelPair(file.target, file.draft), SHAPE, ())
     assert len(number(length)["exact"]) > 2 * FEWEST
 
 

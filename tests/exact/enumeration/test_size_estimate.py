@@ -3,10 +3,10 @@
 import pytest
 
 from exact.cli import options
-from exact.enumeration.cycle_law import exact_pair
+from exact.enumeration.rationals import rational_models
 from exact.enumeration.size_estimate import Work, unpruned_outcomes, work
 from exact.enumeration.tree_classes import grown_classes
-from rheo_core import Pair, TreeShape
+from rheo_core import ModelPair, TreeShape
 from tests.pairs import both, rational, rule
 
 pytestmark = pytest.mark.exact
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.exact
 
 def drafter(name, shape, row, **changes):
     """The pools of a built-in method on one row."""
-    return rule(name, **changes).drafter(exact_pair(Pair(*both(row))), shape)
+    return rule(name, **changes).drafter(rational_models(ModelPair(*both(row))), shape)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from exact import TooManyOutcomes
-from exact.enumeration.cycle_law import exact_pair
+from exact.enumeration.rationals import rational_models
 from exact.enumeration.tree_classes import BRUTE_FORCE_LIMIT, brute_force_classes, classes, grown_classes, unpruned
-from rheo_core import SAMPLED, Pair, SamplingChooser, TreeShape, proxies
+from rheo_core import SAMPLED, ModelPair, SamplingChooser, TreeShape, proxies
 from rheo_core.construction import layered
 from rheo_core.growth import NotGrowable, grown
 from rheo_core.pool import Drafter
@@ -69,7 +69,7 @@ def test_layered_and_grown_are_one_tree_in_one_order(models: Models, shape, m, p
 )
 @settings(max_examples=150)
 def test_layered_and_grown_are_one_tree_in_floats(models: Models, shape, m, dtype, seed):
-    pair = Pair(floats(models.target, dtype), floats(models.draft, dtype))
+    pair = ModelPair(floats(models.target, dtype), floats(models.draft, dtype))
     for proxy in (proxies.RHEO, proxies.NEXT_TOKEN, proxies.TAIL_MASS):
         assert_same_tree(pair, shape, min(m, shape.width), proxy, seed)
 
@@ -77,14 +77,14 @@ def test_layered_and_grown_are_one_tree_in_floats(models: Models, shape, m, dtyp
 def test_the_k_cap_is_met():
     """More than K parents of one depth are among the R best, and only K of them are expanded."""
     row = [F(1, 10)] * 10
-    drafter = Drafter(Pair(*both(row)), 2, 0, proxies.TAIL_MASS)
+    drafter = Drafter(ModelPair(*both(row)), 2, 0, proxies.TAIL_MASS)
     shape = TreeShape(2, 3, full_tree(2, 3))
     tree = grown(drafter, (), shape, SamplingChooser(np.random.default_rng(0)))
     parents = {int(tree.parent[node]) for node in range(len(tree)) if tree.depth[node] == 3}
     assert np.count_nonzero(tree.depth == 2) == 4
     assert len(parents) == 2
     for seed in range(20):
-        assert_same_tree(Pair(*both(row)), shape, 0, proxies.TAIL_MASS, seed)
+        assert_same_tree(ModelPair(*both(row)), shape, 0, proxies.TAIL_MASS, seed)
 
 
 def as_map(found):
@@ -117,7 +117,7 @@ def test_brute_force_and_growth_give_the_same_classes(models: Models, shape, m, 
     ],
 )
 def test_brute_force_and_growth_give_the_same_classes_on_large_cases(row, shape, m):
-    drafter = rule("rheo", lead=m).drafter(Pair(*both(row)), shape)
+    drafter = rule("rheo", lead=m).drafter(ModelPair(*both(row)), shape)
     assert as_map(brute_force_classes(drafter, (), shape, BRUTE_FORCE_LIMIT)) == as_map(
         list(grown_classes(drafter, (), shape))
     )
@@ -141,14 +141,14 @@ def test_lemma_7_in_one_line(models: Models, shape, m):
 
 def test_lemma_7_fails_for_the_ad_hoc_proxy():
     """The planted fault of the check above: Table 1's conditioning on survival."""
-    drafter = rule("rheo-adhoc").drafter(Pair(*both(rational(5, 3, 2))), TreeShape(3, 1, 2))
+    drafter = rule("rheo-adhoc").drafter(ModelPair(*both(rational(5, 3, 2))), TreeShape(3, 1, 2))
     found = {tuple(each.tree.kind.tolist()): each for each in classes(drafter, (), TreeShape(3, 1, 2))}
     assert all(each.tree.token.tolist() == [0, 1] for each in found.values())  # Y = B, or B as a fill ahead of Y = C
     assert {kinds: each.probability for kinds, each in found.items()} == {(0, 1): F(3, 5), (0, 2): F(2, 5)}
 
 
 def test_table_1_by_the_right_proxy():
-    drafter = rule("rheo").drafter(Pair(*both(rational(5, 3, 2))), TreeShape(3, 1, 2))
+    drafter = rule("rheo").drafter(ModelPair(*both(rational(5, 3, 2))), TreeShape(3, 1, 2))
     found = {tuple(each.tree.token.tolist()): each.probability for each in classes(drafter, (), TreeShape(3, 1, 2))}
     assert found == {(0, 1): F(3, 5), (0, 2): F(2, 5)}
 
@@ -157,7 +157,7 @@ def test_table_1_by_the_right_proxy():
 def test_classes_without_the_unpruned_trees(row):
     """V = 6, m = 1, K = 4, D = 4, R = 10: 5^13 unpruned outcomes, a few hundred classes."""
     shape = TreeShape(4, 4, 10)
-    found = list(grown_classes(rule("rheo").drafter(Pair(*both(row)), shape), (), shape))
+    found = list(grown_classes(rule("rheo").drafter(ModelPair(*both(row)), shape), (), shape))
     assert 125 <= len(found) <= 385
     assert sum(each.probability for each in found) == 1
 
@@ -177,33 +177,33 @@ def test_y_enters_its_descendants_scores_and_so_the_topology():
     """Remark 2: the sampled slot is second in its pool whatever Y is; which branches survive below depends on Y."""
     sharp, flat = rational(8, 1, 1), rational(1, 1, 1)
     rows = {(): rational(5, 3, 2), (0,): flat, (1,): sharp, (2,): flat}
-    shape, pair = TreeShape(2, 2, 4), Pair(alike(flat), rows.__getitem__)
+    shape, pair = TreeShape(2, 2, 4), ModelPair(alike(flat), rows.__getitem__)
     drafter = rule("rheo").drafter(pair, shape)
     for found in (list(grown_classes(drafter, (), shape)), brute_force_classes(drafter, (), shape)):
         below_a_and_y, both_below_a = topologies(found)[1], topologies(found)[2]
         lead_a, y = (-1, 0, 0), (-1, 1, SAMPLED)
         assert below_a_and_y == {(lead_a, y, (1, 0, 0), (0, 0, 0)): F(3, 5)}
         assert both_below_a == {(lead_a, y, (0, 0, 0), (0, 1, SAMPLED)): F(2, 5)}
-    alone = rule("rheo").drafter(Pair(alike(flat), alike(rational(5, 3, 2))), shape)
+    alone = rule("rheo").drafter(ModelPair(alike(flat), alike(rational(5, 3, 2))), shape)
     assert len({slots for each in topologies(grown_classes(alone, (), shape)).values() for slots in each}) == 1
 
 
 def test_large_trees_have_many_topologies():
     shape = TreeShape(4, 4, 10)
     drafts = varied(rational(6, 5, 4, 3, 2, 1), rational(1, 1, 1, 1, 1, 1), rational(32, 16, 8, 4, 2, 2))
-    found = topologies(grown_classes(rule("rheo").drafter(Pair(drafts, drafts), shape), (), shape))
+    found = topologies(grown_classes(rule("rheo").drafter(ModelPair(drafts, drafts), shape), (), shape))
     assert len({slots for each in found.values() for slots in each}) >= 10
     assert sum(mass for each in found.values() for mass in each.values()) == 1
 
 
 def test_343_classes_of_the_uniform_draft():
     shape = TreeShape(4, 2, 10)
-    assert len(list(grown_classes(rule("rheo").drafter(Pair(*both([F(1, 8)] * 8)), shape), (), shape))) == 343
+    assert len(list(grown_classes(rule("rheo").drafter(ModelPair(*both([F(1, 8)] * 8)), shape), (), shape))) == 343
 
 
 def test_unpruned_trees_are_all_trees():
     shape = TreeShape(2, 2, 3)
-    drafter = rule("rheo").drafter(Pair(*both(rational(3, 2, 1))), shape)
+    drafter = rule("rheo").drafter(ModelPair(*both(rational(3, 2, 1))), shape)
     found = list(unpruned(drafter, (), shape))
     assert len(found) == 8  # two tail tokens, three parents
     assert sum(each.probability for each in found) == 1
@@ -213,7 +213,7 @@ def test_unpruned_trees_are_all_trees():
 
 
 def test_a_proxy_that_breaks_lemma_4_is_enumerated_by_brute_force():
-    drafter = Drafter(Pair(*both(rational(5, 3, 2))), 3, 1, proxies.HALF_LEAST)
+    drafter = Drafter(ModelPair(*both(rational(5, 3, 2))), 3, 1, proxies.HALF_LEAST)
     with pytest.raises(NotGrowable, match=r"^proxy: got .*, expected at least q\(x_\(m\+1\)\)"):
         list(grown_classes(drafter, (), TreeShape(3, 1, 2)))
     assert classes(drafter, (), TreeShape(3, 1, 2)) == brute_force_classes(drafter, (), TreeShape(3, 1, 2))
@@ -222,28 +222,28 @@ def test_a_proxy_that_breaks_lemma_4_is_enumerated_by_brute_force():
 def test_a_proxy_that_only_says_it_ignores_y_is_found_out():
     """It would be grown with one value for all Y, and a lossy method would pass."""
     liar = proxies.ProxyRule("liar", lambda score, order, m, sampled: score[sampled], uses_token=False)
-    drafter = Drafter(Pair(*both(rational(1, 2))), 2, 0, liar)
+    drafter = Drafter(ModelPair(*both(rational(1, 2))), 2, 0, liar)
     shape = TreeShape(2, 1, 1)
     with pytest.raises(NotGrowable, match="one value for all Y, as its uses_token = False says"):
         list(grown_classes(drafter, (), shape))
-    raw = Drafter(Pair(*both(rational(1, 2))), 2, 0, proxies.RAW)
+    raw = Drafter(ModelPair(*both(rational(1, 2))), 2, 0, proxies.RAW)
     assert as_map(classes(drafter, (), shape)).keys() == as_map(classes(raw, (), shape)).keys()
     honest = proxies.ProxyRule("honest", lambda score, order, m, sampled: F(2, 3), uses_token=False)
-    assert len(list(grown_classes(Drafter(Pair(*both(rational(1, 2))), 2, 0, honest), (), shape))) == 2
+    assert len(list(grown_classes(Drafter(ModelPair(*both(rational(1, 2))), 2, 0, honest), (), shape))) == 2
 
 
 def test_float_classes_have_the_exact_values_of_their_float_tails():
     shape = TreeShape(2, 1, 2)
-    pair = Pair(*both(np.array([0.5, 0.3, 0.2], np.float32)))
+    pair = ModelPair(*both(np.array([0.5, 0.3, 0.2], np.float32)))
     tail = np.array([0.3, 0.2], np.float32) / np.float32(np.float64(np.float32(0.3)) + np.float64(np.float32(0.2)))
     shares = [F(*entry.as_integer_ratio()) for entry in tail]
     found = [each.probability for each in classes(rule("rheo").drafter(pair, shape), (), shape)]
     assert found == [share / sum(shares) for share in shares]
-    assert exact_pair(pair).p(()).tolist() != pair.p(()).tolist()  # each over its exact sum
+    assert rational_models(pair).p(()).tolist() != pair.p(()).tolist()  # each over its exact sum
 
 
 def test_classes_below_a_prefix_read_the_rows_of_that_prefix():
-    pair = Pair(alike(rational(1, 1)), varied(rational(1, 1), rational(1, 2), rational(1, 3)))
+    pair = ModelPair(alike(rational(1, 1)), varied(rational(1, 1), rational(1, 2), rational(1, 3)))
     shape = TreeShape(1, 1, 1)
     found = classes(rule("rheo", lead=0).drafter(pair, shape), (0,), shape)  # (0 + 2) * 1 % 3: the third row
     assert sorted(each.probability for each in found) == [F(1, 4), F(3, 4)]

@@ -23,7 +23,7 @@ from exact.methods.parts import one_by_one
 from rheo_core import (
     DraftRow,
     InvalidInput,
-    Pair,
+    ModelPair,
     SamplingChooser,
     TreeMethod,
     TreeShape,
@@ -318,7 +318,7 @@ def test_a_hundred_checks_rarely_all_pass():
 
 def test_conditioning_on_how_a_token_came_about_is_a_false_alarm():
     """I6: pair W's law given "residual" is [0, 1/2, 1/2], and given the draft it is not p either; overall it is p."""
-    node = node_at(Pair(alike(W_TARGET), alike(W_DRAFT)), (), (), 1)
+    node = node_at(ModelPair(alike(W_TARGET), alike(W_DRAFT)), (), (), 1)
 
     def program(chooser):
         drafted = chooser.index(node.q)

@@ -19,7 +19,7 @@ from exact.methods.parts import independent, of_paths
 from exact.methods.sequoia import HALVES, best_paths, measured_rates, sequoia, tree_value
 from exact.methods.static import static_paths
 from exact.methods.traversal import TRAVERSAL, TRAVERSAL_TOP_K
-from rheo_core import InvalidInput, Pair, SamplingChooser, TreeMethod, TreeShape, proxies, rates, speculate
+from rheo_core import InvalidInput, ModelPair, SamplingChooser, TreeMethod, TreeShape, proxies, rates, speculate
 from rheo_core import methods as core_methods
 from rheo_core.verification import algorithm_1, rrsw, vanilla
 from tests.pairs import HAND_MADE, alike, drawn_models, rational
@@ -99,7 +99,7 @@ def test_following_parents_is_the_same_as_drafting_the_whole_tree(name):
     target, draft = HAND_MADE[0].target, HAND_MADE[3].draft
     shape = TreeShape(2, 2, 4)
     whole = law(lambda chooser: method.cycle(target, draft, (), shape, chooser).tokens)
-    quick = nodewise_law(method, Pair(target, draft), (), shape)
+    quick = nodewise_law(method, ModelPair(target, draft), (), shape)
     assert whole == {tokens: F(int(mass.numerator), int(mass.denominator)) for tokens, mass in quick.items()}
 
 
@@ -119,7 +119,7 @@ def test_one_layer_acceptance_in_closed_form():
 
 
 def drafted_optimum(method, p, q, width):
-    node = node_at(Pair(alike(p), alike(q)), (), (), width)
+    node = node_at(ModelPair(alike(p), alike(q)), (), (), width)
     pools = pool_law(lambda chooser: [token for token, _ in method.draft(node, chooser)])
     return optimum(p, pools).value
 
@@ -188,7 +188,7 @@ def test_the_least_gamma_is_valid_and_the_one_below_is_not(models, k):
 
 
 def test_spechub_drafts_every_other_token_more_often():
-    node = node_at(Pair(alike(W_TARGET), alike(W_DRAFT)), (), (), 2)
+    node = node_at(ModelPair(alike(W_TARGET), alike(W_DRAFT)), (), (), 2)
     pools = pool_law(lambda chooser: [token for token, _ in METHODS["spechub"].draft(node, chooser)])
     best = W_DRAFT[0]
     assert pools == {frozenset([0, x]): W_DRAFT[x] / (1 - best) for x in (1, 2)}
@@ -233,7 +233,7 @@ def test_sequoia_is_the_best_tree(size, depth, given_rates):
 def test_sequoia_at_the_paper_size_is_quick_and_takes_measured_rates():
     paths = best_paths(HALVES[:10], 60, 8)
     assert len(paths) == 60
-    measured = measured_rates(Pair(alike(W_TARGET), alike(W_DRAFT)), (), 2)
+    measured = measured_rates(ModelPair(alike(W_TARGET), alike(W_DRAFT)), (), 2)
     assert sum(measured) == one_layer(methods["rrsw"], W_TARGET, W_DRAFT, 2)
     assert certify(sequoia(sorted(measured, reverse=True)), alike(W_TARGET), alike(W_DRAFT), SMALL).lossless
     with pytest.raises(InvalidInput, match="none above the one before"):

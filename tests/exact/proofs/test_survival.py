@@ -7,7 +7,7 @@ import pytest
 
 from exact.proofs import survival
 from exact.proofs.forks import Forks, Linear
-from rheo_core import SAMPLED, Pair, TreeShape, proxies
+from rheo_core import SAMPLED, ModelPair, TreeShape, proxies
 from rheo_core.construction import expand
 from rheo_core.pool import Drafter
 
@@ -46,7 +46,7 @@ def test_wrong_proxies_are_refuted_with_a_law(proxy):
 
 def rank_of_y(q, y, width, m, proxy):
     """The rank that rheo_core gives the sampled slot of one pool on rationals when Y = y."""
-    drafter = Drafter(Pair(lambda prefix: q, lambda prefix: q), width, m, proxy)
+    drafter = Drafter(ModelPair(lambda prefix: q, lambda prefix: q), width, m, proxy)
     tree = expand(drafter, (), TreeShape(width, 1, 1), survival.Drawn(lambda at, options: y))
     return int(np.flatnonzero(tree.kind == SAMPLED)[0])
 

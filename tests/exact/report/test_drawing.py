@@ -32,7 +32,7 @@ from exact.report import (
 )
 from exact.report.panels import KINDS, legend_entries
 from exact.report.text_boxes import LONGEST, token_name
-from rheo_core import FILL, LEAD, SAMPLED, InvalidInput, Pair, SamplingChooser, TreeShape, methods
+from rheo_core import FILL, LEAD, SAMPLED, InvalidInput, ModelPair, SamplingChooser, TreeShape, methods
 from tests.pairs import drawn_models, rule, shapes
 
 WORDS = [" the", "of", "$x^$", "two\nlines", " ", "中", "a\u200bb", "é", "", "word" * 20]
@@ -99,7 +99,7 @@ def test_names_and_scores_are_written_beside_their_nodes():
 
 def table1_tree(name, sampled="B"):
     method = rule(name)
-    for outcome in unpruned(method.drafter(Pair(table1.target, table1.draft), table1.SHAPE), (), table1.SHAPE):
+    for outcome in unpruned(method.drafter(ModelPair(table1.target, table1.draft), table1.SHAPE), (), table1.SHAPE):
         tree = outcome.tree
         if any(table1.NAMES[t] == sampled and k == SAMPLED for t, k in zip(tree.token, tree.kind, strict=True)):
             return tree
@@ -181,7 +181,7 @@ def test_given_axes_are_filled_and_text_shrinks_until_it_fits():
 
 def test_classes_are_drawn_with_their_probabilities():
     shape = TreeShape(3, 2, 3)
-    found = classes(rule("rheo").drafter(Pair(table1.target, table1.draft), shape), (), shape)
+    found = classes(rule("rheo").drafter(ModelPair(table1.target, table1.draft), shape), (), shape)
     figure = draw_classes(found, table1.NAMES)
     panels = figure.axes[: len(found)]
     assert [len(boxes(ax)) for ax in panels] == [len(each.tree) for each in found]
@@ -192,7 +192,7 @@ def test_classes_are_drawn_with_their_probabilities():
     assert len(part.axes) == 2
     assert part.texts[0].get_text().startswith(f"rheo: {len(found)} classes · the 1 most probable; the other")
     assert str(1 - masses[0]) in part.texts[0].get_text()
-    one = classes(rule("top-k").drafter(Pair(table1.target, table1.draft), shape), (), shape)
+    one = classes(rule("top-k").drafter(ModelPair(table1.target, table1.draft), shape), (), shape)
     assert draw_classes(one).texts[0].get_text() == "1 class"
 
 
@@ -214,7 +214,7 @@ def test_sections_of_any_lengths_share_a_sheet():
 def several():
     for name, budget in (("rheo", 4), ("top-k", 3), ("rheo", 1)):
         shape = TreeShape(3, 2, budget)
-        yield classes(rule(name).drafter(Pair(table1.target, table1.draft), shape), (), shape)
+        yield classes(rule(name).drafter(ModelPair(table1.target, table1.draft), shape), (), shape)
 
 
 @settings(max_examples=25, deadline=None)

@@ -20,7 +20,7 @@ from exact.enumeration.tree_classes import classes
 from exact.report import Entry, draw_certificates
 from exact.report.html import PARTS, printable, rows_table, template
 from exact.report.svg import shown_token, tree_picture
-from rheo_core import InvalidInput, Pair, TreeShape, proxies
+from rheo_core import InvalidInput, ModelPair, TreeShape, proxies
 from rheo_core.pool import Drafter
 
 pytestmark = pytest.mark.exact
@@ -317,7 +317,7 @@ def test_tokens_are_named_with_what_cannot_be_seen():
 
 def test_boxes_of_a_tree_stay_inside_and_apart():
     row = [F(1, 2), F(1, 4), F(1, 4)]
-    drafter = Drafter(Pair(lambda prefix: row, lambda prefix: row), 3, 1, proxies.RHEO)
+    drafter = Drafter(ModelPair(lambda prefix: row, lambda prefix: row), 3, 1, proxies.RHEO)
     for each in classes(drafter, (), TreeShape(3, 3, 6)):
         picture = tree_picture(each.tree, ["漢字" * 5, " the", "x"])
         assert len(picture.boxes) == len(each.tree)

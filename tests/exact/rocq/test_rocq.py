@@ -22,7 +22,7 @@ import pytest
 
 from exact import law
 from exact.enumeration.tree_classes import TreeClass, brute_force_classes, grown_classes
-from rheo_core import Chooser, DraftRow, Pair, Tree, TreeShape, speculate
+from rheo_core import Chooser, DraftRow, ModelPair, Tree, TreeShape, speculate
 from rheo_core.pool import RHEO, Drafter
 from rheo_core.rates import rheo_rate
 from tests.pairs import rational, rule, varied
@@ -256,7 +256,7 @@ def _our_classes(classes: Iterable[TreeClass]) -> dict[Any, F]:
 def test_trees_classes_and_text_law_are_the_same(case: Case, computed: dict[str, tuple[Any, ...]]):
     """Grown and layered classes with slots, kinds, tokens, scores and order; the law of one cycle's text."""
     grown, layered, _, text, *_ = computed[str(case)]
-    drafter = Drafter(Pair(case.target, case.draft), case.width, case.lead, RHEO)
+    drafter = Drafter(ModelPair(case.target, case.draft), case.width, case.lead, RHEO)
     assert _coq_classes(grown) == _our_classes(grown_classes(drafter, (), case.shape))
     assert _coq_classes(layered) == _our_classes(brute_force_classes(drafter, (), case.shape))
     method = rule("rheo", lead=case.lead)
@@ -277,7 +277,7 @@ def test_the_text_of_two_cycles_is_the_same(case: Case, computed: dict[str, tupl
 
 
 def _samples_at_the_root(case: Case) -> bool:
-    return Drafter(Pair(case.target, case.draft), case.lead + 1, case.lead, RHEO).pool(()).tail is not None
+    return Drafter(ModelPair(case.target, case.draft), case.lead + 1, case.lead, RHEO).pool(()).tail is not None
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if _samples_at_the_root(case)], ids=str)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from exact import certify, check
-from exact.enumeration.rationals import exact_row
+from exact.enumeration.rationals import converted_row, exact_row
 from rheo_core import DraftRow, TreeMethod, TreeShape, method, proxies
 from rheo_core.verification import algorithm_1
 from tests.pairs import alike, rational, rule, varied
@@ -34,7 +34,7 @@ def own_cycle(target, draft, prefix, shape, chooser):
 
 def logits(prefix):
     """A draft row whose score law and tail law differ."""
-    return DraftRow.logits([2.0, 1.0, 0.5, 0.25], temperature=0.5, support=3).converted(exact_row_law)
+    return converted_row(DraftRow.logits([2.0, 1.0, 0.5, 0.25], temperature=0.5, support=3), exact_row_law)
 
 
 def exact_row_law(row):

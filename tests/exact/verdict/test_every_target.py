@@ -13,7 +13,7 @@ from exact import certify
 from exact.enumeration.tree_classes import TreeClass, brute_force_classes, grown_classes
 from exact.verdict.every_target import check_lemmas, first_failing, first_moved
 from exact.verdict.strategies import model_pairs, shapes
-from rheo_core import FILL, LEAD, SAMPLED, Pair, Tree, TreeMethod, TreeShape, proxies
+from rheo_core import FILL, LEAD, SAMPLED, ModelPair, Tree, TreeMethod, TreeShape, proxies
 from rheo_core.verification import algorithm_1, rrsw
 from tests.pairs import alike, rational, rule, varied
 
@@ -128,7 +128,7 @@ def test_beyond_brute_force_each_class_is_handed_to_the_layered_code():
 
 @pytest.mark.parametrize("m", [0, 1, 2])
 def test_layered_code_ignores_what_fills_the_undrawn_slots(m):
-    pair, shape = Pair(alike(Q5), varied(Q5, rational(1, 1, 1, 1, 1), rational(0, 3, 3, 1, 1))), TreeShape(3, 3, 6)
+    pair, shape = ModelPair(alike(Q5), varied(Q5, rational(1, 1, 1, 1, 1), rational(0, 3, 3, 1, 1))), TreeShape(3, 3, 6)
     drafter = rule("rheo", lead=m).drafter(pair, shape)
     classes = list(grown_classes(drafter, (), shape))
     rng = random.Random(7)
@@ -139,8 +139,8 @@ def test_layered_code_ignores_what_fills_the_undrawn_slots(m):
 def test_a_tree_that_a_filling_moves_is_seen():
     """Planted fault: classes of one draft handed to the layered code of another."""
     shape = TreeShape(2, 2, 3)
-    right = rule("rheo").drafter(Pair(alike(Q5), alike(Q5)), shape)
-    other = rule("rheo").drafter(Pair(alike(Q5), alike(rational(6, 5, 4, 3, 2))), shape)
+    right = rule("rheo").drafter(ModelPair(alike(Q5), alike(Q5)), shape)
+    other = rule("rheo").drafter(ModelPair(alike(Q5), alike(rational(6, 5, 4, 3, 2))), shape)
     classes = list(grown_classes(right, (), shape))
     assert first_moved(classes, right, (), shape) is None
     assert first_moved(classes, other, (), shape) is not None
@@ -153,7 +153,7 @@ def test_lemmas_fail_where_the_proxy_is_wrong(name, false):
     shape = TreeShape(3, 1, 2) if name == "rheo-adhoc" else TreeShape(2, 2, 2)
     method = rule(name, lead=1 if name == "rheo-adhoc" else 0)
     draft = rational(5, 3, 2) if name == "rheo-adhoc" else rational(1, 2)
-    drafter = method.drafter(Pair(alike(draft), alike(draft)), shape)
+    drafter = method.drafter(ModelPair(alike(draft), alike(draft)), shape)
     classes = brute_force_classes(drafter, (), shape)
     failed = {lemma for lemma, holds in check_lemmas(classes, drafter, ()).items() if not holds}
     assert false <= failed
@@ -190,7 +190,7 @@ WRONG_CLASSES = {
 @pytest.mark.parametrize("fault", WRONG_CLASSES)
 def test_each_lemma_fails_on_classes_that_break_it_alone(fault):
     """Planted classes at Table 1's draft: what is wrong with each is told by its lemma, and by no other."""
-    drafter = rule("rheo").drafter(Pair(alike(rational(5, 3, 2)), alike(rational(5, 3, 2))), TreeShape(3, 2, 2))
+    drafter = rule("rheo").drafter(ModelPair(alike(rational(5, 3, 2)), alike(rational(5, 3, 2))), TreeShape(3, 2, 2))
 
     def failed(listed):
         found = [TreeClass(drawn_tree(*nodes), probability) for probability, nodes in listed]
@@ -203,7 +203,7 @@ def test_each_lemma_fails_on_classes_that_break_it_alone(fault):
 
 def test_lemma_4_alone_fails_for_a_proxy_below_the_next_token():
     draft = rational(5, 3, 2)
-    drafter = rule("rheo-half").drafter(Pair(alike(draft), alike(draft)), TreeShape(3, 2, 2))
+    drafter = rule("rheo-half").drafter(ModelPair(alike(draft), alike(draft)), TreeShape(3, 2, 2))
     found = [TreeClass(drawn_tree(*nodes), probability) for probability, nodes in TABLE_1]
     assert {lemma for lemma, holds in check_lemmas(found, drafter, ()).items() if not holds} == {"Lemma 4"}
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from exact import certify, law, target_law
-from rheo_core import Pair, SamplingChooser, TreeMethod, TreeShape, method, speculate
+from rheo_core import ModelPair, SamplingChooser, TreeMethod, TreeShape, method, speculate
 from rheo_core.laws import residual
 from rheo_core.pool import RHEO, Drafter
 from rheo_core.tree import FILL, ROOT, SAMPLED, Nodes
@@ -36,7 +36,7 @@ def ranked(key, parents_by=None):
 
     @method
     def cycle(target, draft, prefix, shape, chooser):
-        drafter = Drafter(Pair(target, draft), shape.width, 1, RHEO)
+        drafter = Drafter(ModelPair(target, draft), shape.width, 1, RHEO)
         nodes = Nodes()
         places: dict[int, tuple[int, ...]] = {ROOT: ()}
 
@@ -156,7 +156,7 @@ def test_r5_fill_slots_that_do_not_exclude_y():
 
     @method
     def cycle(target, draft, prefix, shape, chooser):
-        drafter = Drafter(Pair(target, draft), shape.width, 1, RHEO)
+        drafter = Drafter(ModelPair(target, draft), shape.width, 1, RHEO)
         pool, nodes = drafter.pool(prefix), Nodes()
         y = chooser.index(pool.tail)
         slots = [*pool.lead_slots(), pool.sampled_slot(y)]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from exact.enumeration.cycle_law import cycle_law
-from rheo_core import SAMPLED, Pair, SamplingChooser, TreeMethod, TreeShape, laws, proxies
+from rheo_core import SAMPLED, ModelPair, SamplingChooser, TreeMethod, TreeShape, laws, proxies
 from rheo_core.construction import layered
 from rheo_core.pool import Drafter
 from rheo_core.verification import algorithm_1, rrsw, vanilla
@@ -192,13 +192,13 @@ def compare(models, shape, m, proxy, rule):
         method = TreeMethod("again", None, m, REAL[proxy], construction, RULES[rule])
         if shape.depth < 3 or models.size < 3 or construction == "grown":
             assert replayed_law(method, models.target, models.draft, shape) == expected
-        assert cycle_law(method, Pair(models.target, models.draft), (), shape)[0] == expected
+        assert cycle_law(method, ModelPair(models.target, models.draft), (), shape)[0] == expected
 
 
 def test_a_proxy_enters_in_the_arithmetic_of_the_row():
     """1/3 ties with a float32 entry of 1/3 (and then ranks by slot); 0.25 is 1/4 on rational rows."""
     third = np.full(3, 1 / 3, dtype=np.float32)
-    drafter = Drafter(Pair(lambda prefix: third, lambda prefix: third), 2, 0, proxies.Constant(F(1, 3)))
+    drafter = Drafter(ModelPair(lambda prefix: third, lambda prefix: third), 2, 0, proxies.Constant(F(1, 3)))
     kept = layered(drafter, (), TreeShape(2, 1, 1), SamplingChooser(np.random.default_rng(0)))
     assert kept.kind.tolist() == [SAMPLED]
     assert kept.score.dtype == np.float32
@@ -213,7 +213,7 @@ def test_a_proxy_enters_in_the_arithmetic_of_the_row():
 def test_a_tail_mass_that_rounds_above_1_counts_as_1():
     """With m = 0 the tail is the whole row, and a float law may sum to a little more than 1."""
     row = np.full(2, np.nextafter(0.5, 1))
-    drafter = Drafter(Pair(lambda prefix: row, lambda prefix: row), 2, 0, proxies.TAIL_MASS)
+    drafter = Drafter(ModelPair(lambda prefix: row, lambda prefix: row), 2, 0, proxies.TAIL_MASS)
     assert drafter.pool(()).proxy_score() == 1
 
 

@@ -17,7 +17,7 @@ from exact.cli import options
 from exact.cli.main import app
 from exact.enumeration.fixed_trees import NodeMethod
 from exact.methods import methods
-from exact.verdict.replay_check import Steady
+from exact.verdict.replay_check import DeterministicModel
 from rheo_core import DraftRow, InvalidInput, TreeMethod, TreeShape, generate
 from rheo_core.verification import algorithm_1
 from tests.pairs import alike
@@ -185,8 +185,8 @@ def test_what_is_no_row_is_refused_for_that_and_not_for_being_unsteady():
 
 
 def test_a_steady_model_is_handed_on_as_it_is_and_can_be_sent():
-    assert Steady(target, "target")(()) is P
-    assert pickle.loads(pickle.dumps(Steady(target, "target")))(()) == P
+    assert DeterministicModel(target, "target")(()) is P
+    assert pickle.loads(pickle.dumps(DeterministicModel(target, "target")))(()) == P
 
 
 def test_the_command_says_it_in_one_line(tmp_path, capsys):
