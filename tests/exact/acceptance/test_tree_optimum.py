@@ -158,7 +158,7 @@ def test_a_wrong_vertex_is_no_optimum(fault, monkeypatch):
 def test_small_probabilities_need_refinement(monkeypatch):
     """Real rows, whose least masses are below what floats keep apart; planted fault: the first proposal alone."""
     file = next(each for each in shipped_rows() if each.name == "qa-332")
-    pair = Pair(file.target, file.draft)
+    pair = ModelPair(file.target, file.draft)
     trees = tree_law(drafted(with_lead(methods["rheo"], 0), pair, TreeShape(3, 2, 4)))
     layered, whole = (tree_optimum(pair.p, trees, layered=each).value for each in (True, False))
     assert acceptance_length(with_lead(methods["rheo"], 0), pair, TreeShape(3, 2, 4)) - 1 <= layered <= whole
@@ -215,7 +215,7 @@ def test_transport_at_each_node_beats_algorithm_1_on_a_dynamic_tree_and_certifie
 
     @method(name="transport")
     def transport(target, draft, prefix, shape, chooser):
-        tree = layered(rule.drafter(Pair(target, draft), shape), prefix, shape, chooser)
+        tree = layered(rule.drafter(ModelPair(target, draft), shape), prefix, shape, chooser)
         paths, tokens = {tree.tokens_to(node) for node in range(len(tree))}, tuple[int, ...]()
         while tokens in table:
             step, offered = table[tokens], frozenset(path[-1] for path in paths if path[:-1] == tokens and path)
