@@ -63,24 +63,6 @@ def own(tmp_path):
     return str(path)
 
 
-def test_the_main_command_certifies_and_refutes_as_labelled():
-    root = Path(__file__).parents[3]
-    result = subprocess.run([sys.executable, "-m", "exact"], capture_output=True, text=True, check=False, cwd=root)
-    assert "Usage" in result.stdout
-    program = "import sys; sys.argv = ['rheo-exact', 'certify']; from exact.cli.main import main; main()"
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    lines = result.stdout.splitlines()
-    assert sum(" lossless " in line and " proved " in line for line in lines) == 25
-    assert sum("lossy, as expected" in line for line in lines) == 2
-    assert any("P(0) = 3/5, right is 1/2; TV 9/50" in line for line in lines)
-    assert any(line.startswith("scope:") for line in lines)
-    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
-    shown = readme.split("```text\n")[1].split("```")[0].splitlines()
-    said = " ".join(result.stdout.split())  # wherever a line is broken
-    assert all(" ".join(line.split()) in said for line in shown if line != "...")
-
-
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

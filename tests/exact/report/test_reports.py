@@ -239,7 +239,7 @@ def test_a_function_without_a_target_shows_its_law_alone(folder):
 
 
 def test_the_labelled_list_has_a_page_of_all_its_verdicts(folder):
-    page = report("--lead", "2", "--width", "2", "--depth", "1", "--budget", "2", code=0)
+    page = report("--all", "--lead", "2", "--width", "2", "--depth", "1", "--budget", "2", code=0)
     read = Page(page)
     check_closed(read)
     assert "All 17 verdicts are as claimed" in read.text
