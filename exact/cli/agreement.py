@@ -7,6 +7,7 @@ rule whose law depends on the order of a set, on `hash` or on uninitialised memo
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from importlib import import_module
@@ -21,6 +22,8 @@ from exact.methods import GROUP
 from exact.runtime import atomic_files, child
 from rheo_core import InvalidInput
 
+CODE = re.compile(r"[^\W\d][\w.]*:[^\W\d]\w*")
+
 
 def main(app: typer.Typer, module: str, alone: bool = False) -> None:
     """Entry point of a program, whose `app` stands in `module`; it ends the process.
@@ -28,13 +31,18 @@ def main(app: typer.Typer, module: str, alone: bool = False) -> None:
     A line that names a user's file is run in child processes, `alone` in one of them only (nothing is compared then).
     """
     words = sys.argv[1:]
-    if not any(".py:" in word for word in words) and not entry_points(group=GROUP):
+    if not any(names_code(word) for word in words) and not entry_points(group=GROUP):
         sys.exit(options.run(app, words))
     if sys.stdout is None:
         sys.exit(options.refuse(options.CLOSED))
     shown = {"module": module, "terminal": options.out.is_terminal, "width": options.out.width}
     line = [app.info.name or Path(sys.argv[0]).name, *words]
     sys.exit(agreed("exact.cli.agreement:in_child", line, shown, alone))
+
+
+def names_code(word: str) -> bool:
+    """Whether a word of a command line names a user's code: `path.py:name` or `package.module:name`."""
+    return ".py:" in word or CODE.fullmatch(word.rpartition("=")[2]) is not None
 
 
 def agreed(work: str, line: list[str], shown: dict[str, Any], alone: bool) -> int:
@@ -44,7 +52,7 @@ def agreed(work: str, line: list[str], shown: dict[str, Any], alone: bool) -> in
     try:
         for process, answer in child.answers(work, line, shown, alone):
             if answer is None:
-                named = next((word.rpartition("=")[2] for word in line if ".py:" in word), "the code under test")
+                named = next((word.rpartition("=")[2] for word in line if names_code(word)), "the code under test")
                 return options.refuse(f"{named}: got {process.end()}, expected code that returns")
             if answer["message"] is not None:
                 return options.refuse(answer["message"])

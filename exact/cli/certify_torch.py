@@ -6,11 +6,13 @@ sampler or, with a name `length`, the model that `certify_function` takes.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
+import re
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,12 +28,13 @@ from exact.interception.narrow_inputs import declared_type
 from exact.interception.session import Coins, covered
 from exact.interception.torch_law import Interception
 from exact.interception.verdict import certify_function
-from exact.methods.load import load_name, own_ends
+from exact.methods.load import load_module, named_in, own_ends
 from exact.report import function_page
 from exact.runtime import atomic_files
 from rheo_core import InvalidInput
 from rheo_core.checks import check_count
 
+MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 LIMIT = 100_000
 SECONDS = 600.0
 
@@ -97,27 +100,25 @@ def certify_file(
     dtype: str | None = None,
     eps: float | None = None,
 ) -> tuple[FunctionCertificate | None, dict[str, Any]]:
-    """The verdict on `path.py:function`, a function of no argument, and the JSON document of the run.
+    """The verdict on `path.py:function` or `package.module:function`, and the JSON document of the run.
 
-    The right law is the name `target` in the same file (the option gives another name); `one_cycle = True` there says
-    that the function is one cycle of a decoder, whose short results go on; `length`, where the file has
-    it, is the number of tokens compared. Without a target the verdict is None and the document holds the law alone.
+    What is called may be anything that can be called; its arguments are the names of its parameters in the file. The
+    right law is the name `target` there (the option gives another name); `one_cycle = True` says that the function is
+    one cycle of a decoder, whose short results go on; `length`, where the file has it, is the number of tokens
+    compared. Without a target the verdict is None and the document holds the law alone.
     """
     path, _, name = spec.rpartition(":")
-    if not path.endswith(".py") or not name:
-        raise InvalidInput("torch", spec, "path.py:function")
+    if not name.isidentifier() or not (path.endswith(".py") or MODULE.fullmatch(path)):
+        raise InvalidInput("torch", spec, "path.py:function or package.module:function")
     if coins not in ("ideal", "grid"):
         raise InvalidInput("coins", coins, "'ideal' or 'grid'")
     declared_type(dtype, eps)
     kind: Coins = "grid" if coins == "grid" else "ideal"
-    function = load_name(path, name, "torch")
+    module = load_module(path, "torch")
+    function, names = named_in(module, path, name, "torch"), vars(module)
     if not callable(function):
         raise InvalidInput(spec, function, "a function")
-    try:
-        inspect.signature(function).bind()
-    except TypeError:
-        raise InvalidInput(spec, str(inspect.signature(function)), "a function of no argument (wrap it)") from None
-    names = function.__globals__ if hasattr(function, "__globals__") else {}
+    function, given = called_with(function, names, spec)
     if target is not None and target not in names:
         raise InvalidInput("target", f"{path}:{target}", "a name that the file defines")
     right = names.get("target" if target is None else target)
@@ -126,11 +127,12 @@ def certify_file(
     try:
         with own_ends(spec, "a function that runs on every branch"), timed(bounds.seconds):
             if right is None:
-                law = Interception(kind, bounds.limit).law(function)
+                law = Interception(kind, bounds.limit).law(function, *given)
                 rows = [[plain(key), str(mass), float(mass)] for key, mass in law.items()]
                 return None, document | {"lossless": None, "verdict": "no target", "law": rows}
             certificate = certify_function(
                 function,
+                *given,
                 target=right,
                 length=names.get("length"),
                 coins=kind,
@@ -142,6 +144,27 @@ def certify_file(
     except (TooManyOutcomes, TooManyDraws) as error:
         raise EnumerationError(f"{error}; --limit N allows N outcomes, 0 any number and runs of any length") from None
     return certificate, document | certificate.document()
+
+
+def called_with(
+    function: Callable[..., Any], names: Mapping[str, Any], spec: str
+) -> tuple[Callable[..., Any], list[Any]]:
+    """What is called, and its arguments: the file's values of the names of its parameters that have no default."""
+    given, by_name = [], dict[str, Any]()
+    for parameter in inspect.signature(function).parameters.values():
+        if (
+            parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+            or parameter.default is not parameter.empty
+        ):
+            continue
+        if parameter.name not in names:
+            expected = f"a name `{parameter.name}` in the file, or a default, for each parameter"
+            raise InvalidInput(spec, f"{inspect.signature(function)} without `{parameter.name}`", expected)
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            by_name[parameter.name] = names[parameter.name]
+        else:
+            given.append(names[parameter.name])
+    return (functools.partial(function, **by_name) if by_name else function), given
 
 
 def report(certificate: FunctionCertificate | None, document: dict[str, Any]) -> str:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import importlib
 import importlib.util
 import inspect
 import sys
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from exact.enumeration.exits import Ended, EnumerationError, contained, told
@@ -67,6 +69,28 @@ def signature(found: Any) -> Any:
 
 def load_name(path: str, name: str, what: str = "method") -> Any:
     """The object called `name` in the Python file at `path`, which is run; `what` asked for it."""
+    return named_in(load_module(path, what), path, name, what)
+
+
+def named_in(module: ModuleType, path: str, name: str, what: str) -> Any:
+    """The object called `name` of a user's module."""
+    if not hasattr(module, name):
+        public = [each for each in vars(module) if not each.startswith("_")]
+        listed = ", ".join(public) or "nothing"
+        raise InvalidInput(what, f"{path}:{guessed(name, public)}", f"a name that the file defines ({listed})")
+    return getattr(module, name)
+
+
+def load_module(path: str, what: str) -> ModuleType:
+    """The module of a user's Python file, run anew, or of a dotted name, imported as from the current folder.
+
+    While it runs the file's own folder comes first on the path, as when Python runs it; afterwards last, for what its
+    functions import.
+    """
+    if not path.endswith(".py"):
+        with own_ends(path, "a module that is imported without an error"), first_on_path(Path.cwd()):
+            seclude()
+            return importlib.import_module(path)
     file = Path(path)
     if not file.is_file():
         raise InvalidInput(what, path, "an existing Python file")
@@ -77,13 +101,23 @@ def load_name(path: str, name: str, what: str = "method") -> Any:
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     seclude()
-    with own_ends(path, "a file that runs without an error"):
+    with own_ends(path, "a file that runs without an error"), first_on_path(file.resolve().parent):
         spec.loader.exec_module(module)
-    if not hasattr(module, name):
-        public = [each for each in vars(module) if not each.startswith("_")]
-        listed = ", ".join(public) or "nothing"
-        raise InvalidInput(what, f"{path}:{guessed(name, public)}", f"a name that the file defines ({listed})")
-    return getattr(module, name)
+    return module
+
+
+@contextmanager
+def first_on_path(folder: Path) -> Iterator[None]:
+    """Let modules of a folder be imported before all others, and afterwards still, after all others."""
+    place = str(folder)
+    before = place in sys.path
+    sys.path.insert(0, place)
+    try:
+        yield
+    finally:
+        sys.path.remove(place)
+        if not before and place not in sys.path:
+            sys.path.append(place)
 
 
 @contextmanager
