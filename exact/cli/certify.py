@@ -178,8 +178,6 @@ def command(
             [methods["top-k"], with_lead(methods["rheo"], lead), with_lead(methods["rheo-rrsw"], lead)],
             files[:1],
         )
-        if not as_json:
-            say_what_comes(files[0])
     start = options.prefix_of(prefix)
     check_count("cycles", cycles, 1)
     if length is not None:
@@ -188,6 +186,8 @@ def command(
     jobs = [sized(job) for each in files for job in jobs_on(each, rules, shape)]
     journal = Journal(resume, options.fingerprint(chosen, "certify", shape, lead, start, cycles, length, files), KINDS)
     with options.opened(workers, dask, default=2 if everything else 1) as executor:
+        if labelled and not everything and not as_json:
+            say_what_comes(files[0])
         announce(jobs)
         results = run(jobs, executor, journal, show=not as_json)
     refuted = run(jobs_on(None, wrong_proxies(), table1.SHAPE)) if labelled else []
