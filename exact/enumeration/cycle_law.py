@@ -8,7 +8,7 @@ difference is settled where the trie ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -82,7 +82,7 @@ def tree_law(tree: Tree, laws: NodeLaws, prefix: Prefix) -> Iterator[tuple[Token
                 waiting.append((chosen, (*path, slots[chosen]), (*tokens, token), mass * weight))
 
 
-def emitted_law(classes_: list[TreeClass], laws: NodeLaws, prefix: Prefix) -> Emitted:
+def emitted_law(classes_: Sequence[TreeClass], laws: NodeLaws, prefix: Prefix) -> Emitted:
     """The law of the emitted tokens over all classes."""
     law: Emitted = {}
     for each in classes_:
@@ -96,9 +96,9 @@ def cycle_law(
     pair: ModelPair,
     prefix: Prefix,
     shape: TreeShape,
-    known: list[TreeClass] | None = None,
+    known: Sequence[TreeClass] | None = None,
     cycle: int = 0,
-) -> tuple[Emitted, list[TreeClass] | None]:
+) -> tuple[Emitted, Sequence[TreeClass] | None]:
     """The exact law of the tokens of cycle number `cycle`.
 
     For a tree method its classes too (`known`: those enumerated before).

@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,16 @@ class Rows:
             return law
         order = DraftRow.law(law).order
         return DraftRow.pair(law, normalise(zeroed(law, order[self.support :].tolist())))
+
+    def state(self, prefix: Prefix) -> Prefix | str:
+        """What tells the rows at and below a prefix: itself where a context is listed there, "*" everywhere else."""
+        return prefix if prefix in self._listed_above else "*"
+
+    @cached_property
+    def _listed_above(self) -> frozenset[Prefix]:
+        """Every prefix at or below which a context is listed by name."""
+        listed = [context for context in self.contexts if context is not None]
+        return frozenset(context[:end] for context in listed for end in range(len(context) + 1))
 
     def _where(self, field: str, prefix: Prefix) -> str:
         return f"{self.name}: context {_key(prefix)!r}: {field}"

@@ -72,7 +72,7 @@ class Run:
     """The distribution of one cycle, its classes, that of the whole text, and the text held against the target's."""
 
     emitted: Emitted
-    classes: list[TreeClass] | None
+    classes: Sequence[TreeClass] | None
     text: Emitted
     compared: Comparison
 

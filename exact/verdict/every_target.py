@@ -13,7 +13,7 @@ sum q~ a_c(y) = p(c) for every lead c.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -22,6 +22,7 @@ import numpy as np
 from gmpy2 import mpq
 from numpy.typing import ArrayLike
 
+from exact.enumeration.class_table import ClassTable
 from exact.enumeration.cycle_law import Comparison, NodeLaws, compare, emitted_law
 from exact.enumeration.rationals import ONE, ZERO, exact_row
 from exact.enumeration.size_estimate import unpruned_outcomes
@@ -29,6 +30,7 @@ from exact.enumeration.tree_classes import BRUTE_FORCE_LIMIT, TreeClass, brute_f
 from exact.enumeration.walk import TooManyOutcomes
 from exact.verdict.identity import unknown_parts
 from exact.verdict.verifier_condition import verifier_condition
+from exact.verdict.wide_drafting import check_table
 from rheo_core import SAMPLED, TreeMethod, TreeShape
 from rheo_core.construction import layered
 from rheo_core.growth import Growth, NotGrowable
@@ -44,7 +46,7 @@ Target = Callable[[Prefix], Row]
 
 
 def losing_target(
-    method: TreeMethod, pair: ModelPair, prefix: Prefix, shape: TreeShape, found: list[TreeClass], length: int
+    method: TreeMethod, pair: ModelPair, prefix: Prefix, shape: TreeShape, found: Sequence[TreeClass], length: int
 ) -> tuple[ModelPair, Comparison] | None:
     """A pair with the same draft on which the method is lossy, and the comparison that shows it; None without one."""
     for target in targets(pair, prefix):
@@ -98,7 +100,7 @@ class Drafting:
     every class.
     """
 
-    classes: list[TreeClass]
+    classes: Sequence[TreeClass]
     product: bool
     how: str
     failing: TreeClass | None
@@ -135,7 +137,7 @@ def every_target(
 
 
 def check_drafting(
-    method: TreeMethod, pair: ModelPair, prefix: Prefix, shape: TreeShape, known: list[TreeClass]
+    method: TreeMethod, pair: ModelPair, prefix: Prefix, shape: TreeShape, known: Sequence[TreeClass]
 ) -> Drafting:
     """Check the product form on the method's own construction, and the lemmas on every class.
 
@@ -143,18 +145,20 @@ def check_drafting(
     each class is handed to it with the slots that the class leaves undrawn filled adversarially.
     """
     drafter = method.drafter(pair, shape)
+    brute = None if method.construction == "grown" else _brute_force(drafter, prefix, shape)
+    if brute is None and isinstance(known, ClassTable):
+        checks = check_table(known, method, pair, prefix, shape, first_moved, _bounded)
+        return Drafting(known, checks.failing is None, checks.how, checks.failing, checks.lemmas)
     found, how = known, "by growth, whose classes are cylinders by construction"
     moved: TreeClass | None = None
-    if method.construction != "grown":
-        brute = _brute_force(drafter, prefix, shape)
-        if brute is not None:
-            found, how = brute, "every unpruned tree of the layered code"
-        else:
-            try:
-                moved = first_moved(known, drafter, prefix, shape)
-                how = "each class handed to the layered code with adversarial fillings"
-            except NotGrowable:  # then the classes were known by brute force alone
-                how = "every unpruned tree of the layered code"
+    if brute is not None:
+        found, how = brute, "every unpruned tree of the layered code"
+    elif method.construction != "grown":
+        try:
+            moved = first_moved(known, drafter, prefix, shape)
+            how = "each class handed to the layered code with adversarial fillings"
+        except NotGrowable:  # then the classes were known by brute force alone
+            how = "every unpruned tree of the layered code"
     failing = first_failing(found, drafter, prefix) or moved
     return Drafting(found, failing is None, how, failing, check_lemmas(found, drafter, prefix))
 

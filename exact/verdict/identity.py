@@ -92,7 +92,11 @@ def unknown_parts(method: Method) -> str:
 
 def known_tree_method(method: Method) -> bool:
     """Whether a method is a tree method all of whose parts are `rheo_core`'s own."""
-    return bool(kind_of(method) is TreeMethod) and not unknown_parts(method)
+    if kind_of(method) is not TreeMethod:
+        return False
+    given = vars(method)
+    known = _known_proxy(given["proxy"]) is not None and _known_rule(given["verify"]) is not None
+    return known and not altered_reference()
 
 
 def verifier_name(verify: Any) -> str | None:
@@ -108,26 +112,35 @@ def _held_to_files(identity: Identity, altered: str) -> Identity:
 
 
 def _verify(verify: Any) -> Identity:
+    name = _known_rule(verify)
+    return _user_part(verify) if name is None else _known(f"rheo_core.verification.{name}", name)
+
+
+def _known_rule(verify: Any) -> str | None:
+    """The name of a rule of `rheo_core`, None for any other part."""
     rule = verify
     if type(rule) is partial and not rule.args and not vars(rule):  # the default order may be said again
         default = all(name == "order" and each is verification.in_slot_order for name, each in rule.keywords.items())
         rule = rule.func if default else rule
-    for name in VERIFIERS:
-        if rule is getattr(verification, name, None):
-            return _known(f"rheo_core.verification.{name}", name)
-    return _user_part(verify)
+    return next((name for name in VERIFIERS if rule is getattr(verification, name, None)), None)
 
 
 def _proxy(proxy: Any) -> Identity:
+    found = _known_proxy(proxy)
+    return _user_part(proxy) if found is None else _known(*found)
+
+
+def _known_proxy(proxy: Any) -> tuple[str, Any] | None:
+    """(what it is, what the checker calls it) of a proxy of `rheo_core`, None for any other part."""
     if type(proxy) is Constant and set(vars(proxy)) == {"value"} and type(proxy.value) in NUMBERS:
         with long_numbers():
             value = str(fraction(proxy.value))
-        return _known(f"rheo_core.proxies.Constant({value})", {"constant": value})
+        return f"rheo_core.proxies.Constant({value})", {"constant": value}
     for name in PROXIES:
         ours: Any = getattr(proxies, name, None)
         if proxy is ours or (type(proxy) is ProxyRule and _same_fields(vars(proxy), vars(ours))):
-            return _known(f"rheo_core.proxies.{name}", ours.name)
-    return _user_part(proxy)
+            return f"rheo_core.proxies.{name}", ours.name
+    return None
 
 
 def _same_fields(one: dict[str, Any], other: dict[str, Any]) -> bool:

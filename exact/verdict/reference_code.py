@@ -27,7 +27,10 @@ from exact.enumeration.rationals import MPQ
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("rheo_core", "exact/enumeration")
-FILES = ("exact/verdict/every_target.py", "exact/verdict/verifier_condition.py")
+FILES = (
+    *("exact/verdict/every_target.py", "exact/verdict/verifier_condition.py", "exact/verdict/wide_drafting.py"),
+    "exact/methods/rows_file.py",
+)
 """The code that a proof for every target rests on."""
 
 NUMBERS = (int, float, Fraction, MPQ)

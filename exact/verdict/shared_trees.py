@@ -5,15 +5,19 @@ What is remembered lives as long as the models. It stands outside of the referen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import wraps
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from exact.enumeration.tree_classes import TreeClass, classes
 from exact.verdict.every_target import Drafting, check_drafting
+from exact.verdict.wide_drafting import listed
 from rheo_core import ModelPair, TreeMethod, TreeShape
 from rheo_core.models import Prefix
+
+KEPT = 5_000
+"""Classes that are kept as trees; more stand in a table."""
 
 T = TypeVar("T")
 OfTrees = Callable[[TreeMethod, ModelPair, Prefix, TreeShape], T]
@@ -35,9 +39,12 @@ def once_per_drafting(function: OfTrees[T]) -> OfTrees[T]:
 
 
 @once_per_drafting
-def enumerate_trees(method: TreeMethod, models: ModelPair, prefix: Prefix, shape: TreeShape) -> list[TreeClass]:
-    """Give the classes of a method's draft trees."""
-    return classes(method.drafter(models, shape), prefix, shape)
+def enumerate_trees(method: TreeMethod, models: ModelPair, prefix: Prefix, shape: TreeShape) -> Sequence[TreeClass]:
+    """Give the classes of a method's draft trees: as a table where the method is the paper's and the rows are exact."""
+    table = listed(method, models, prefix, shape)
+    if table is None:
+        return classes(method.drafter(models, shape), prefix, shape)
+    return table if len(table) > KEPT else list(table)
 
 
 @once_per_drafting

@@ -34,16 +34,15 @@ RRSW_FAILS = "RRSw needs every lead present whenever the sampled node is; a clas
 
 def verifier_condition(verify: Verify, drafter: Drafter, prefix: Prefix, found: Iterable[TreeClass]) -> Condition:
     """Whether V1 and V2 hold, and why: True for every p, False refuted, None where only these rows are known."""
-    classes = list(found)
     rule = verifier_name(verify)
     if rule == "algorithm_1":
         return True, ALGORITHM_1
     if rule == "vanilla":
         return True, VANILLA
     if rule == "rrsw":
-        complete = all(_leads_present(each, drafter, prefix) for each in classes)
+        complete = all(_leads_present(each, drafter, prefix) for each in found)
         return (True, RRSW) if complete else (False, RRSW_FAILS)
-    contexts = sorted({context for each in classes for context in _contexts(each, prefix)})
+    contexts = sorted({context for each in found for context in _contexts(each, prefix)})
     for closed in (False, True):
         failed = next((f for c in contexts if (f := _fails(verify, drafter, c, closed)) is not None), None)
         if failed is None:
