@@ -4,19 +4,20 @@
 matplotlib) is imported only when it is asked for.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from exact.enumeration.cycle_law import target_law
-from exact.enumeration.walk import EnumerationError, NotReproducible, TooManyOutcomes, UnhashableResult, law
-from exact.interception import torch_law
-from exact.report import draw_classes, draw_tree
-from exact.search import hunt
-from exact.verdict.certificate import Certificate
-from exact.verdict.certify import certify
-from exact.verdict.counterexample import Counterexample
+from exact.runtime.lazy import lazily
 
 if TYPE_CHECKING:
+    from exact.enumeration.cycle_law import target_law
+    from exact.enumeration.walk import EnumerationError, NotReproducible, TooManyOutcomes, UnhashableResult, law
+    from exact.interception.torch_law import torch_law
+    from exact.report import draw_classes, draw_tree
+    from exact.search.hunt import hunt
     from exact.verdict.assert_lossless import assert_lossless
+    from exact.verdict.certificate import Certificate
+    from exact.verdict.certify import certify
+    from exact.verdict.counterexample import Counterexample
 
 __all__ = [
     "Certificate",
@@ -35,11 +36,22 @@ __all__ = [
     "torch_law",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """`assert_lossless`, whose Hypothesis takes a quarter of a second to load."""
-    if name == "assert_lossless":
-        from exact.verdict.assert_lossless import assert_lossless
-
-        return assert_lossless
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazily(
+    __name__,
+    {
+        "Certificate": "exact.verdict.certificate",
+        "Counterexample": "exact.verdict.counterexample",
+        "EnumerationError": "exact.enumeration.walk",
+        "NotReproducible": "exact.enumeration.walk",
+        "TooManyOutcomes": "exact.enumeration.walk",
+        "UnhashableResult": "exact.enumeration.walk",
+        "assert_lossless": "exact.verdict.assert_lossless",
+        "certify": "exact.verdict.certify",
+        "draw_classes": "exact.report",
+        "draw_tree": "exact.report",
+        "hunt": "exact.search.hunt",
+        "law": "exact.enumeration.walk",
+        "target_law": "exact.enumeration.cycle_law",
+        "torch_law": "exact.interception.torch_law",
+    },
+)

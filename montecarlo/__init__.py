@@ -5,15 +5,20 @@ vocabularies that are used in practice, and audits the recorded runs of any engi
 discrepancy that it can see, the samples that it needs, and its rate of false alarms.
 """
 
-from montecarlo.auditing import Audit, Report, audit
-from montecarlo.checks import Suite
-from montecarlo.chunks import Chunker
-from montecarlo.keyed_random import AddressChooser, Uniforms
-from montecarlo.pairs import CallablePair, Dials, TablePair, rows_pair, synthetic
-from montecarlo.recording import Writer, read
-from montecarlo.reference_run import record
-from montecarlo.simulation import Outcome, simulate
-from montecarlo.simulator import Simulator, texts
+from typing import TYPE_CHECKING
+
+from exact.runtime.lazy import lazily
+
+if TYPE_CHECKING:
+    from montecarlo.auditing import Audit, Report, audit
+    from montecarlo.checks import Suite
+    from montecarlo.chunks import Chunker
+    from montecarlo.keyed_random import AddressChooser, Uniforms
+    from montecarlo.pairs import CallablePair, Dials, TablePair, rows_pair, synthetic
+    from montecarlo.recording import Writer, read
+    from montecarlo.reference_run import record
+    from montecarlo.simulation import Outcome, simulate
+    from montecarlo.simulator import Simulator, texts
 
 __all__ = [
     "AddressChooser",
@@ -36,3 +41,28 @@ __all__ = [
     "synthetic",
     "texts",
 ]
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "AddressChooser": "montecarlo.keyed_random",
+        "Audit": "montecarlo.auditing",
+        "CallablePair": "montecarlo.pairs",
+        "Chunker": "montecarlo.chunks",
+        "Dials": "montecarlo.pairs",
+        "Outcome": "montecarlo.simulation",
+        "Report": "montecarlo.auditing",
+        "Simulator": "montecarlo.simulator",
+        "Suite": "montecarlo.checks",
+        "TablePair": "montecarlo.pairs",
+        "Uniforms": "montecarlo.keyed_random",
+        "Writer": "montecarlo.recording",
+        "audit": "montecarlo.auditing",
+        "read": "montecarlo.recording",
+        "record": "montecarlo.reference_run",
+        "rows_pair": "montecarlo.pairs",
+        "simulate": "montecarlo.simulation",
+        "synthetic": "montecarlo.pairs",
+        "texts": "montecarlo.simulator",
+    },
+)

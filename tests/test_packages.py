@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import os
 import pkgutil
 import subprocess
 import sys
@@ -61,6 +62,44 @@ def test_rheo_core_loads_nothing_else_at_run_time():
 def test_heavy_libraries_are_loaded_only_when_they_are_asked_for(package):
     loaded = run(f"import sys, {package}\nprint([name for name in {HEAVY} if name in sys.modules])")
     assert loaded == "[]"
+
+
+PROGRAMS = ["exact", "montecarlo", "gpu_runner"]
+
+
+@pytest.mark.parametrize("package", PROGRAMS)
+def test_help_loads_no_command_and_none_of_what_they_need(package):
+    """It takes a third of a second; with all commands it took one."""
+    slow = ("hypothesis", "jinja2", "scipy", "exact.methods", "exact.search", "exact.report")
+    loaded = run(
+        f"import sys; sys.argv[1:] = ['--help']\nfrom {package}.cli import main\n"
+        "try:\n    main.main()\nexcept SystemExit as end:\n    assert end.code == 0\n"
+        f"print('LOADED', [name for name in {(*HEAVY, *slow)} if name in sys.modules])"
+    )
+    assert loaded.endswith("LOADED []")
+
+
+@pytest.mark.parametrize("package", PROGRAMS)
+def test_the_line_of_a_command_in_help_is_the_first_of_its_own(package):
+    lines = importlib.import_module(f"{package}.cli.main").app.info.cls.lines
+    assert len(lines) >= 3
+    for name, line in lines.items():
+        command = importlib.import_module(f"{package}.cli.{name}").command
+        assert line == " ".join(command.__doc__.partition("\n\n")[0].split())
+
+
+@pytest.mark.benchmark
+@pytest.mark.parametrize("package", PROGRAMS)
+def test_help_is_there_in_a_third_of_a_second(package):
+    """Of processor time, which another process on the machine changes little."""
+    run(f"import {package}.cli.main")  # what is compiled on first use
+    seconds = []
+    for _ in range(5):
+        start = os.times()
+        run(f"import sys; sys.argv[1:] = ['--help']\nfrom {package}.cli import main; main.main()")
+        used = os.times()
+        seconds.append(used.children_user + used.children_system - start.children_user - start.children_system)
+    assert min(seconds) < 0.35
 
 
 @pytest.mark.parametrize("package", [*PACKAGES, "tests"])

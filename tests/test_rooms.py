@@ -20,11 +20,11 @@ LOOSE = {"__init__", "__main__", "check", "pytest_plugin"}  # modules of exact t
 ROOMS = {
     "rheo_core": (1880, ""),
     "exact.enumeration": (2200, "rheo_core"),
-    "exact.runtime": (2800, "rheo_core .enumeration"),
+    "exact.runtime": (2950, "rheo_core .enumeration"),
     "exact.methods": (1800, "rheo_core .enumeration .runtime"),
     "exact.interception": (3950, "rheo_core .enumeration .runtime"),
     "exact.proofs": (2780, "rheo_core .enumeration .runtime"),
-    "exact.verdict": (3150, "rheo_core .enumeration .runtime .methods .interception"),
+    "exact.verdict": (3170, "rheo_core .enumeration .runtime .methods .interception"),
     "exact.acceptance": (1250, "rheo_core .enumeration .runtime .methods .verdict"),
     "exact.search": (2200, "rheo_core .enumeration .runtime .methods .verdict"),
     "exact.faults": (1300, "rheo_core .enumeration .methods .verdict"),
@@ -35,7 +35,7 @@ ROOMS = {
         " .check",
     ),
     "exact.check": (500, ""),
-    "exact": (150, ".enumeration .interception .verdict .search .report .cli"),
+    "exact": (150, ".enumeration .runtime .interception .verdict .search .report .cli"),
     "montecarlo": (
         4800,
         "rheo_core exact.enumeration exact.runtime exact.methods exact.acceptance exact.report exact.cli",
@@ -48,7 +48,7 @@ ROOMS = {
     "gpu_runner.audit": (475, "rheo_core montecarlo .model .decode .measure"),
     "gpu_runner.training": (700, "rheo_core exact.runtime montecarlo .model .decode"),
     "gpu_runner.cli": (
-        1625,
+        1645,
         "rheo_core exact.cli exact.report montecarlo .model .decode .certify .measure .reproduce .audit .training",
     ),
     "gpu_runner": (50, ".cli"),

@@ -18,7 +18,6 @@ from typing import Any
 import typer
 
 from exact.cli import options
-from exact.methods import GROUP
 from exact.runtime import atomic_files, child
 from rheo_core import InvalidInput
 
@@ -31,7 +30,7 @@ def main(app: typer.Typer, module: str, alone: bool = False) -> None:
     A line that names a user's file is run in child processes, `alone` in one of them only (nothing is compared then).
     """
     words = sys.argv[1:]
-    if not any(names_code(word) for word in words) and not entry_points(group=GROUP):
+    if not _runs_own_code(words):
         sys.exit(options.run(app, words))
     if sys.stdout is None:
         sys.exit(options.refuse(options.CLOSED))
@@ -43,6 +42,15 @@ def main(app: typer.Typer, module: str, alone: bool = False) -> None:
 def names_code(word: str) -> bool:
     """Whether a word of a command line names a user's code: `path.py:name` or `package.module:name`."""
     return ".py:" in word or CODE.fullmatch(word.rpartition("=")[2]) is not None
+
+
+def _runs_own_code(words: list[str]) -> bool:
+    """Whether a command line may run code of a user's: a file that it names, or methods of installed packages."""
+    if len(words) < 2 and not set(words) - {"--help", "--version"}:
+        return False
+    from exact.methods import GROUP  # with all methods, which --help does not need
+
+    return any(map(names_code, words)) or bool(entry_points(group=GROUP))
 
 
 def agreed(work: str, line: list[str], shown: dict[str, Any], alone: bool) -> int:

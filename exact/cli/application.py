@@ -1,12 +1,17 @@
-"""A command line of this project: a program's commands by their modules, with --help and --version alike in all."""
+"""A command line of this project: a program's commands, with --help and --version alike in all.
+
+Each command is a module that is loaded when it is called; the list of them in --help needs none.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib import import_module
 from importlib.metadata import version
-from types import ModuleType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 
 def _show(asked: bool) -> None:
@@ -18,11 +23,35 @@ def _show(asked: bool) -> None:
 Version = Annotated[bool, typer.Option("--version", help="Print the version and exit.", callback=_show, is_eager=True)]
 
 
-def application(name: str, about: str, *commands: ModuleType) -> typer.Typer:
-    """The program `name`: a command for each module, named as the module is, whose function `command` it runs."""
-    app = typer.Typer(name=name, help=about, add_completion=False, pretty_exceptions_enable=False)
-    for module in commands:
-        app.command(module.__name__.rpartition(".")[2])(module.command)
+class Commands(TyperGroup):
+    """The commands of a program: a line of help for each, until one is called."""
+
+    modules: str
+    """The package whose modules they are."""
+    lines: Mapping[str, str]
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands = {name: TyperCommand(name, help=line) for name, line in self.lines.items()}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Load the command that a line calls."""
+        if args and args[0] in self.lines:
+            self.commands[args[0]] = loaded(self.modules, args[0])
+        return super().resolve_command(ctx, args)
+
+
+def loaded(modules: str, name: str) -> Any:
+    """The command of a module, which runs its function `command`."""
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command(name)(import_module(f"{modules}.{name}").command)
+    return typer.main.get_command(alone)
+
+
+def application(name: str, about: str, modules: str, lines: Mapping[str, str]) -> typer.Typer:
+    """The program `name`: a command for each line of help in `lines`, named as its module in `modules` is."""
+    group = type("Commands", (Commands,), {"modules": modules, "lines": lines})
+    app = typer.Typer(name=name, help=about, cls=group, add_completion=False, pretty_exceptions_enable=False)
 
     @app.callback(invoke_without_command=True)
     def root(context: typer.Context, version: Version = False) -> None:

@@ -15,7 +15,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
 from io import UnsupportedOperation
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich._null_file import NULL_FILE
@@ -27,7 +27,6 @@ from exact.cli import usage
 from exact.enumeration.exits import checked, told
 from exact.enumeration.rationals import long_numbers
 from exact.enumeration.walk import EnumerationError
-from exact.methods.rows_file import Rows, read_rows, shipped_rows
 from exact.runtime import atomic_files, executors, streams
 from exact.runtime.journal import subject
 from exact.runtime.own_code import notes_opened
@@ -35,6 +34,9 @@ from exact.runtime.pickling import WorkerError
 from exact.runtime.provenance import Provenance, of_command
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, TreeShape
 from rheo_core.models import Prefix
+
+if TYPE_CHECKING:
+    from exact.methods.rows_file import Rows
 
 LOSSLESS, LOSSY, BAD_INPUT, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -205,6 +207,8 @@ def rows_of(
     path: Path | None, temperature: float = 1, support: int = DEFAULT_SUPPORT, arithmetic: str = "rational"
 ) -> list[Rows]:
     """The rows file at `path`, or the shipped ones."""
+    from exact.methods.rows_file import read_rows, shipped_rows  # with all methods, which --help does not need
+
     if support < 0:
         raise InvalidInput("support", support, "an int of at least 1, or 0 for the full vocabulary")
     kept = support or None
@@ -316,6 +320,9 @@ def outcome(app: typer.Typer, line: list[str]) -> tuple[int, str | None]:
     except typer.Abort:
         return INTERRUPTED, None  # some versions of Typer return it themselves
     except BaseException as error:
+        if isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError):  # Typer's end of it
+            nowhere()
+            return BAD_INPUT, "output: got a reader that stopped reading, expected one that reads to the end"
         if "RHEO_TRACEBACK" in os.environ:
             traceback.print_exception(error)
         expected = "no such error: report it, with what RHEO_TRACEBACK=1 prints"

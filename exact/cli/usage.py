@@ -12,8 +12,6 @@ from typing import Any
 
 import typer
 
-from exact.methods.load import guessed
-
 # Typer brings its own copy of click or uses an installed one, depending on its version; either way this is its base.
 UsageError: Any = next(each for each in typer.BadParameter.__mro__ if each.__name__ == "ClickException")
 
@@ -23,6 +21,8 @@ KINDS = {"integer": "an int", "number": "a number", "float": "a number"}
 
 def line(error: Any, program: str, arguments: Sequence[str]) -> str:
     """The one line of a refused command line, with where to read on."""
+    from exact.methods.load import guessed  # loads all methods, which a right line may not need
+
     context = getattr(error, "ctx", None)
     parameter = getattr(error, "param", None)
     option = getattr(error, "option_name", None)

@@ -1,7 +1,7 @@
 """The generators that live in the process, and whether they moved: it shows what no hook sees.
 
 NumPy's methods are no C functions to a profiler, and C that calls C shows nothing. Both move the state of a generator,
-wherever it is held, and all of them are found through the collector in some milliseconds.
+wherever it is held, and all of them are found through the collector.
 """
 
 from __future__ import annotations
@@ -11,17 +11,19 @@ import random
 import sys
 import tempfile
 from collections.abc import Mapping
-from itertools import compress
 from types import CodeType
 from typing import Any
 
 import numpy as np
+
+from exact.runtime.alive import Alive
 
 _RANDOM = random.Random.__base__ or random.Random
 _NAMES: Any = vars(tempfile)["_RandomNameSequence"]
 _PYTHONS, _SYSTEMS, _NUMPYS, _LEGACY = random.Random, random.SystemRandom, np.random.Generator, np.random.RandomState
 _BITS = np.random.BitGenerator
 _KINDS = (_PYTHONS, _LEGACY, _BITS)  # as they are: while code runs, the names stand for others
+_ALIVE = Alive((*_KINDS, _NAMES))
 
 
 class Census:
@@ -32,10 +34,7 @@ class Census:
     """
 
     def __init__(self, also: Mapping[str, Any] | None = None, everywhere: bool = True) -> None:
-        found = gc.get_objects() if everywhere else []
-        wanted = {each for kind in (*_KINDS, _NAMES) for each in _with_subclasses(kind)}
-        chosen = list(compress(found, map(wanted.__contains__, map(type, found))))
-        del found
+        chosen = _ALIVE.all() if everywhere else []
         self._places = dict((also or {}).items())
         self._held = list({id(each): each for each in self._places.values()}.values())
         self._near = len(self._held)
@@ -63,15 +62,6 @@ class Census:
             if value is generator:
                 return place
         return place_of(generator)
-
-
-def _with_subclasses(kind: type) -> set[type]:
-    """A class and all that are derived from it, but those of the interception."""
-    found: set[type] = set()
-    derived: type
-    for derived in kind.__subclasses__():
-        found |= _with_subclasses(derived)
-    return found if kind.__module__.startswith("exact.interception.") else {kind, *found}
 
 
 def unlisted() -> tuple[type, ...]:
@@ -132,6 +122,8 @@ def stream(generator: Any) -> Any:
 def place_of(thing: Any, depth: int = 3) -> str:
     """Where something is held, in words: a name of a module, an attribute, a variable of a closure."""
     for holder in gc.get_referrers(thing):
+        if _ALIVE.holds_in(holder):
+            continue
         if isinstance(holder, dict):
             name = next((key for key, value in holder.items() if value is thing), None)
             module = holder.get("__name__") if "__spec__" in holder else None

@@ -31,7 +31,7 @@ from exact.verdict.certify import certify
 from exact.verdict.counterexample import Counterexample
 from exact.verdict.handed import RefusedCall
 from exact.verdict.replay_check import own_parts
-from exact.verdict.strategies import small_pairs
+from exact.verdict.small_models import small_pairs
 from rheo_core import InvalidInput, Method, TreeMethod, TreeShape
 from rheo_core.checks import check_count
 

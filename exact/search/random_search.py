@@ -19,7 +19,7 @@ from exact.search.case_evaluation import BlockResult, CaseEvaluator
 from exact.search.cases import Case, Law, Leads, Model, laws, most_nodes, prefixes
 from exact.search.exhaustive import evaluator_of
 from exact.search.shrink import shrink
-from exact.verdict.strategies import law_of
+from exact.verdict.small_models import law_of
 from rheo_core import TreeShape
 
 SMALL_DENOMINATOR = 3

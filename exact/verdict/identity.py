@@ -157,7 +157,7 @@ def _known(text: str, name: Any) -> Identity:
 
 def _user_part(part: Any) -> Identity:
     text = " ".join(_described(part).split())[:400]
-    return Identity(text, digest(_lines(part, {})), None, f"{text} is no rule of rheo_core as it stands there")
+    return Identity(text, digest(_lines(part)), None, f"{text} is no rule of rheo_core as it stands there")
 
 
 def _described(part: Any) -> str:
@@ -173,36 +173,46 @@ def _described(part: Any) -> str:
     return f"a {type(part).__module__}.{type(part).__qualname__}"
 
 
-def _lines(part: Any, seen: dict[int, Any]) -> Iterator[str]:
+def _lines(part: Any) -> Iterator[str]:
     """Code, defaults, closure, attributes and the globals that a part reaches, as lines; each object once."""
-    yield "seen" if id(part) in seen else _described(part)
-    if id(part) in seen or type(part) in PLAIN:
-        return
-    seen[id(part)] = part
-    below: list[Any] = []
+    seen: dict[int, Any] = {}
+    waiting = [part]
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            yield "seen"
+            continue
+        yield _described(part)
+        if type(part) not in PLAIN:
+            seen[id(part)] = part
+            own, below = _inside(part)
+            yield from own
+            waiting += reversed(below)
+
+
+def _inside(part: Any) -> tuple[list[str], list[Any]]:
+    """Lines of a part's own, and what it holds."""
     if isinstance(part, types.CodeType):
-        yield f"{part.co_code.hex()} {part.co_names} {part.co_varnames} {part.co_freevars}"
-        below = list(part.co_consts)
-    elif isinstance(part, types.FunctionType):
+        return [f"{part.co_code.hex()} {part.co_names} {part.co_varnames} {part.co_freevars}"], list(part.co_consts)
+    if isinstance(part, types.FunctionType):
         reached = [part.__globals__.get(name) for name in part.__code__.co_names]
-        below = [part.__code__, part.__defaults__, part.__kwdefaults__, *_closure(part), part.__dict__, *reached]
-    elif isinstance(part, Mapping):
-        below = [each for item in part.items() for each in item]
-    elif isinstance(part, tuple | list):
-        below = list(part)
-    elif isinstance(part, np.ndarray):
-        yield repr(part.tolist())
-    elif isinstance(part, partial):
-        below = [part.func, part.args, part.keywords]
-    elif isinstance(part, type) and part.__module__ in (*sys.builtin_module_names, "typing", "abc"):
-        return
-    elif isinstance(part, type):
-        below = [each for name, each in vars(part).items() if name not in DESCRIPTIVE] + list(part.__bases__)
-    elif not isinstance(part, types.ModuleType | types.BuiltinFunctionType):
-        below = [getattr(part, name, None) for name in ("__func__", "__self__", "__dict__", "__wrapped__", "fget")]
-        below.append(type(part))
-    for each in below:
-        yield from _lines(each, seen)
+        return [], [part.__code__, part.__defaults__, part.__kwdefaults__, *_closure(part), part.__dict__, *reached]
+    if isinstance(part, Mapping):
+        return [], [each for item in part.items() for each in item]
+    if isinstance(part, tuple | list):
+        return [], list(part)
+    if isinstance(part, np.ndarray):
+        return [repr(part.tolist())], []
+    if isinstance(part, partial):
+        return [], [part.func, part.args, part.keywords]
+    if isinstance(part, type):
+        if part.__module__ in (*sys.builtin_module_names, "typing", "abc"):
+            return [], []
+        return [], [each for name, each in vars(part).items() if name not in DESCRIPTIVE] + list(part.__bases__)
+    if isinstance(part, types.ModuleType | types.BuiltinFunctionType):
+        return [], []
+    held = [getattr(part, name, None) for name in ("__func__", "__self__", "__dict__", "__wrapped__", "fget")]
+    return [], [*held, type(part)]
 
 
 def _closure(part: types.FunctionType) -> list[Any]:

@@ -6,73 +6,23 @@ draft equal to the target, rows that change with the prefix, widths above the vo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-
 from hypothesis import strategies as st
 
+from exact.verdict.small_models import LawRow, ModelPair, RowsByPrefix, law_of, small_pairs
 from rheo_core import TreeShape
-from rheo_core.models import Prefix
 
-LawRow = tuple[Fraction, ...]
-
-SMALL_WEIGHTS: tuple[tuple[tuple[int, ...], ...], ...] = (
-    ((1, 2),),
-    ((2, 1),),
-    ((1, 1), (1, 0)),
-    ((1, 2), (0, 1)),
-    ((5, 3, 2),),
-    ((1, 2, 2),),
-    ((1, 2, 2), (1, 1, 1), (1, 0, 0)),
-    ((1, 2, 3), (3, 1, 2)),
-    ((1, 1, 1), (2, 1, 0)),
-    ((1, 2, 3, 4),),
-    ((2, 2, 1, 1), (1, 0, 0, 1)),
-)
-"""Weights of the draft rows of `small_pairs`."""
-
-
-def law_of(weights: Sequence[int]) -> LawRow:
-    """Integer weights of positive sum as a law.
-
-    >>> [str(mass) for mass in law_of([1, 2, 0])]
-    ['1/3', '2/3', '0']
-    """
-    return tuple(Fraction(weight, sum(weights)) for weight in weights)
-
-
-@dataclass(frozen=True)
-class RowsByPrefix:
-    """A model: one of a few laws [V] at each prefix, chosen by its tokens and their places."""
-
-    rows: tuple[LawRow, ...]
-
-    def __call__(self, prefix: Prefix) -> LawRow:
-        """The law at `prefix`."""
-        return self.rows[sum((place + 2) * (token + 1) for place, token in enumerate(prefix)) % len(self.rows)]
-
-    def __repr__(self) -> str:
-        laws = ", ".join("[" + ", ".join(str(mass) for mass in row) + "]" for row in self.rows)
-        return f"RowsByPrefix({laws})"
-
-
-@dataclass(frozen=True)
-class ModelPair:
-    """A target and a draft over one vocabulary of `size` tokens."""
-
-    size: int
-    target: RowsByPrefix
-    draft: RowsByPrefix
-
-
-def small_pairs() -> Iterator[ModelPair]:
-    """A fixed grid of pairs over 2 to 4 tokens: falling, rising and tied draft rows, alike and changing by prefix."""
-    for weights in SMALL_WEIGHTS:
-        rows = tuple(law_of(row) for row in weights)
-        size = len(rows[0])
-        target = RowsByPrefix((law_of(range(1, size + 1)), law_of(range(size, 0, -1))))
-        yield ModelPair(size, target, RowsByPrefix(rows))
+__all__ = [
+    "LawRow",
+    "ModelPair",
+    "RowsByPrefix",
+    "law_of",
+    "laws",
+    "model_pairs",
+    "models",
+    "pairs",
+    "shapes",
+    "small_pairs",
+]
 
 
 def laws(size: int, largest: int = 6) -> st.SearchStrategy[LawRow]:
