@@ -23,6 +23,7 @@ from typing import Any
 from exact.cli import options
 from exact.enumeration.exits import Stop
 from exact.enumeration.walk import EnumerationError, TooManyDraws, TooManyOutcomes, share
+from exact.interception.decoders import certify_decoder, is_decoder
 from exact.interception.function_certificate import FunctionCertificate, plain
 from exact.interception.narrow_inputs import declared_type
 from exact.interception.session import Coins, covered
@@ -102,7 +103,9 @@ def certify_file(
 ) -> tuple[FunctionCertificate | None, dict[str, Any]]:
     """The verdict on `path.py:function` or `package.module:function`, and the JSON document of the run.
 
-    What is called may be anything that can be called; its arguments are the names of its parameters in the file. The
+    A decoder (an object with `start` and `step`, or a class of them) is certified by its texts: `target(prefix) -> row`
+    and `length` stand in the file, and `prompt`, `end` (ids that end a text), `batch = True` for a list of prompts.
+    Anything else is called; its arguments are the names of its parameters in the file. The
     right law is the name `target` there (the option gives another name); `one_cycle = True` says that the function is
     one cycle of a decoder, whose short results go on; `length`, where the file has it, is the number of tokens
     compared. Without a target the verdict is None and the document holds the law alone.
@@ -116,9 +119,13 @@ def certify_file(
     kind: Coins = "grid" if coins == "grid" else "ideal"
     module = load_module(path, "torch")
     function, names = named_in(module, path, name, "torch"), vars(module)
-    if not callable(function):
-        raise InvalidInput(spec, function, "a function")
-    function, given = called_with(function, names, spec)
+    if inspect.isclass(function) and is_decoder(function):
+        with own_ends(spec, "a class of decoders that is made without an argument"):
+            function = function()
+    decodes = is_decoder(function)
+    if not callable(function) and not decodes:
+        raise InvalidInput(spec, function, "a function, or a decoder with start and step")
+    function, given = (function, []) if decodes else called_with(function, names, spec)
     if target is not None and target not in names:
         raise InvalidInput("target", f"{path}:{target}", "a name that the file defines")
     right = names.get("target" if target is None else target)
@@ -126,6 +133,11 @@ def certify_file(
     document: dict[str, Any] = {"command": "certify", "torch": spec}
     try:
         with own_ends(spec, "a function that runs on every branch"), timed(bounds.seconds):
+            if decodes:
+                asked: dict[str, Any] = text_of(names, right, spec)
+                asked |= {"coins": kind, "limit": bounds.limit, "dtype": dtype, "eps": eps}
+                certificate = certify_decoder(function, **asked)
+                return certificate, document | certificate.document()
             if right is None:
                 law = Interception(kind, bounds.limit).law(function, *given)
                 rows = [[plain(key), str(mass), float(mass)] for key, mass in law.items()]
@@ -144,6 +156,16 @@ def certify_file(
     except (TooManyOutcomes, TooManyDraws) as error:
         raise EnumerationError(f"{error}; --limit N allows N outcomes, 0 any number and runs of any length") from None
     return certificate, document | certificate.document()
+
+
+def text_of(names: Mapping[str, Any], target: Any, spec: str) -> dict[str, Any]:
+    """What a file says of a decoder's text: `length`, and where they are there `prompt`, `end`, `batch`."""
+    if not callable(target) or "length" not in names:
+        lacking = "without `length`" if callable(target) else "without a function `target`"
+        raise InvalidInput(
+            spec, f"a decoder {lacking}", "a function target(prefix) -> row and a number `length` in the file"
+        )
+    return {"target": target} | {name: names[name] for name in ("prompt", "length", "end", "batch") if name in names}
 
 
 def called_with(

@@ -14,6 +14,7 @@ generator, threads that ran before, a clock that C reads for C (`map(datetime.no
 
 from typing import Any
 
+from exact.interception.decoders import Decoder, certify_decoder
 from exact.interception.function_certificate import FunctionCertificate
 from exact.interception.kernels import KernelCheck, check_kernel
 from exact.interception.session import current_chooser
@@ -22,10 +23,12 @@ from exact.interception.verdict import certify_function
 from exact.runtime.unsupported import Unsupported
 
 __all__ = [
+    "Decoder",
     "FunctionCertificate",
     "Interception",
     "KernelCheck",
     "Unsupported",
+    "certify_decoder",
     "certify_function",
     "check_kernel",
     "current_chooser",
