@@ -30,7 +30,7 @@ Tree = tuple[Node, ...]  # in rank order
 # What stands in a document: kind? may be null, kind* is a list, kind% an object
 TABLE = """document schema:schema versions:text% inputs:inputs derived:derived sha256:text
 inputs method:method shape:shape prefix:count* length:one cycles:one arithmetic:arithmetic \
-    rounding_bound:exact? second:flag losing_target:row%? rows:rows
+    rounding_bound:exact? rounding_most:exact? second:flag losing_target:row%? rows:rows
 method name:text claim:claim? m:count? construction:construction? proxy:proxy? verify:verify? \
     identity:part%
 part is:text sha256:text known:flag
@@ -340,15 +340,18 @@ def fits(models: Models, tree: Tree, mass: Any) -> bool:
 
 def coherent(inputs: dict[str, Any], recorded: dict[str, Any]) -> bool:
     """Whether the parts of a document agree with one another."""
-    method, bound = inputs["method"], Fraction(inputs["rounding_bound"] or 0)
+    method, eps = inputs["method"], EPSILON[inputs["arithmetic"]]
     rule, identity, m = method["proxy"], method["identity"], method["m"]
     names = [name for name in ("proxy", "verify") if method[name] is not None]
     known = [name for name in ("proxy", "verify") if name in identity and identity[name]["known"]]
     constant = Fraction(rule["constant"]) if isinstance(rule, dict) else 0
-    words = {None: "undecided", True: "lossless" + " up to rounding" * (bound > 0), False: "lossy"}
+    words = {None: "undecided", True: "lossless" + " up to rounding" * (eps > 0), False: "lossy"}
     tree = m is not None and m <= inputs["shape"]["width"] and method["construction"] is not None
     none = m is method["construction"] is recorded["classes"] is None and not names
-    right = bound == 0 if inputs["arithmetic"] == "rational" else 0 < bound < 1
+    size = len(next(iter(inputs["rows"]["target"].values())))
+    least = max(8 * eps, min(64 * eps * size, Fraction(1, 10**5)))
+    most = str(inputs["length"] * min(Fraction(1, 100), least)) if eps else None
+    right = most == inputs["rounding_most"] and (inputs["rounding_bound"] is None) == (most is None)
     right = right and recorded["verdict"] == words[recorded["lossless"]]
     return right and (tree or none) and names == known and 0 <= constant <= 1
 
@@ -385,11 +388,10 @@ def derive(inputs: dict[str, Any], recorded: dict[str, Any]) -> tuple[dict[str, 
         answer["every_target"] = True if proved else False if lost else None
         answer["every_target_counterexample"] = lost
     emitted = exact if models.exact else emitted
-    (distance, wrong), (exactly, first) = compare(models, emitted), compare(models, exact)
-    lossless = exactly == 0 and (models.exact or distance <= Fraction(inputs["rounding_bound"]))
-    if not models.exact and not lossless:  # shown by a text that is off by more than rounding
-        above = Fraction(inputs["rounding_bound"]) / models.size
-        wrong = compare(models, emitted, above)[1] or wrong
+    (distance, wrong), (exactly, first) = (compare(models, law) for law in (emitted, exact))
+    bound, most = (Fraction(inputs[name] or 0) for name in ("rounding_bound", "rounding_most"))
+    lossless = exactly == 0 and distance <= most and (distance <= bound <= most or None)
+    wrong = (distance > most and compare(models, emitted, most / models.size)[1]) or wrong
     depths = [total(x for s, x in emitted.items() if len(s) > d) for d in range(models.depth + 1)]
     answer["emitted"] = {",".join(map(str, s)): str(x) for s, x in emitted.items()}
     answer["acceptance_length"] = number(total(depths))
@@ -398,10 +400,11 @@ def derive(inputs: dict[str, Any], recorded: dict[str, Any]) -> tuple[dict[str, 
         taken.append("what the cycles after the first emit, and the first verdict")
         lossless = recorded["lossless"]
     else:
-        word = "lossless" + " up to rounding" * (not models.exact) if lossless else "lossy"
+        right = "lossless" if models.exact else "lossless up to rounding"
+        word = {None: "undecided", False: "lossy", True: right}[lossless]
         answer |= {"total_variation": number(distance), "lossless": lossless, "verdict": word}
-        answer["counterexample"] = None if lossless else first or wrong
-    if not lossless or not inputs["second"]:
+        answer["counterexample"] = first or wrong if lossless is False else None
+    if lossless is False or not inputs["second"]:
         answer["every_target"] = False if inputs["second"] else None
         answer["every_target_counterexample"] = None
     if inputs["losing_target"] is not None and answer["every_target_counterexample"] is None:

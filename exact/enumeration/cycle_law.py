@@ -9,86 +9,42 @@ difference is settled where the trie ends.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from exact.enumeration.cycle_steps import NodeSteps, Steps, TreeSteps
 from exact.enumeration.fixed_trees import NodeMethod, nodewise_law
+from exact.enumeration.node_laws import Emitted as Emitted
+from exact.enumeration.node_laws import Ends, NodeLaws, emitted_law
+from exact.enumeration.node_laws import Tokens as Tokens
+from exact.enumeration.node_laws import tree_law as tree_law
 from exact.enumeration.rationals import ONE, ZERO, exact_law, fraction
+from exact.enumeration.step_laws import StepLaws
 from exact.enumeration.tree_classes import TreeClass, classes
-from exact.enumeration.walk import outcomes
-from rheo_core import InvalidInput, Method, TreeMethod, TreeShape
+from exact.enumeration.whole_rows import Keep, Spread, WholeRow, add_row, row_outcomes, spread
+from rheo_core import FunctionMethod, InvalidInput, Method, TreeMethod, TreeShape
 from rheo_core.checks import check_count
 from rheo_core.chooser import Chooser
 from rheo_core.laws import Row
-from rheo_core.methods import run_cycle
+from rheo_core.methods import Cycle, run_cycle
 from rheo_core.models import ModelPair, Prefix, TargetModel
-from rheo_core.pool import Drafter
-from rheo_core.tree import ROOT, SAMPLED, SlotPath, Tree
-from rheo_core.verification import Verify, verify_node
-
-Tokens = tuple[int, ...]
-Emitted = dict[Tokens, Any]
 
 
-class NodeLaws:
-    """The law of (token, child) of a verification rule at each parent, enumerated once for each set of candidates.
+def _keeping_last(function: Any, keep: Keep) -> Any:
+    """A cycle whose last token stands for a whole row where nobody has read it."""
 
-    A rule is handed the slot path of the parent as well, so that belongs to what is remembered.
-    """
+    def cycle(*args: Any, **kwargs: Any) -> Any:
+        found = function(*args, **kwargs)
+        tokens = found.tokens if isinstance(found, Cycle) else found
+        if type(tokens) not in (list, tuple) or not tokens or any(each is tokens[-1] for each in tokens[:-1]):
+            return found
+        kept = (*tokens[:-1], keep(tokens[-1]))
+        return replace(found, tokens=kept) if isinstance(found, Cycle) else kept
 
-    def __init__(self, drafter: Drafter, verify: Verify, cycle: int = 0) -> None:
-        self.drafter = drafter
-        self.verify = verify
-        self.cycle = cycle
-        self._known: dict[Any, list[tuple[int, int, Any]]] = {}
-
-    def at(
-        self, tree: Tree, node: int, path: SlotPath, children: list[int], context: Prefix
-    ) -> list[tuple[int, int, Any]]:
-        """(token, index of the accepted candidate or -1, probability) at one node of a tree."""
-        candidates = tuple(int(tree.token[child]) for child in children)
-        sampled = next((i for i, child in enumerate(children) if tree.kind[child] == SAMPLED), -1)
-        key = (context, path, candidates, sampled)
-        if key not in self._known:
-            masses: dict[tuple[int, int], Any] = {}
-
-            def program(chooser: Chooser) -> tuple[int, int]:
-                return verify_node(tree, node, children, self.drafter, context, self.verify, chooser, self.cycle)
-
-            for verdict, weight in outcomes(program):
-                masses[verdict] = masses.get(verdict, ZERO) + weight
-            self._known[key] = [(token, child, weight) for (token, child), weight in masses.items()]
-        return self._known[key]
-
-
-def tree_law(tree: Tree, laws: NodeLaws, prefix: Prefix) -> Iterator[tuple[Tokens, Any]]:
-    """(emitted tokens, probability) of verifying one tree; equal sequences are not merged."""
-    slots = tree.slot.tolist()
-    children: dict[int, list[int]] = {}
-    for node in sorted(range(len(tree)), key=slots.__getitem__):
-        children.setdefault(int(tree.parent[node]), []).append(node)
-    waiting: list[tuple[int, SlotPath, Tokens, Any]] = [(ROOT, (), (), ONE)]
-    while waiting:
-        node, path, tokens, mass = waiting.pop()
-        below = children.get(node, [])
-        for token, child, weight in laws.at(tree, node, path, below, prefix + tokens):
-            if child == ROOT:
-                yield (*tokens, token), mass * weight
-            else:
-                chosen = below[child]
-                waiting.append((chosen, (*path, slots[chosen]), (*tokens, token), mass * weight))
-
-
-def emitted_law(classes_: Sequence[TreeClass], laws: NodeLaws, prefix: Prefix) -> Emitted:
-    """The law of the emitted tokens over all classes."""
-    law: Emitted = {}
-    for each in classes_:
-        for tokens, weight in tree_law(each.tree, laws, prefix):
-            law[tokens] = law.get(tokens, ZERO) + each.probability * weight
-    return law
+    return cycle
 
 
 def cycle_law(
@@ -98,22 +54,51 @@ def cycle_law(
     shape: TreeShape,
     known: Sequence[TreeClass] | None = None,
     cycle: int = 0,
+    steps: Steps | None = None,
+    reached: Any = ONE,
 ) -> tuple[Emitted, Sequence[TreeClass] | None]:
     """The exact law of the tokens of cycle number `cycle`.
 
-    For a tree method its classes too (`known`: those enumerated before).
+    For a tree method its classes too (`known`: those enumerated before). `steps` takes the draws, of a cycle that is
+    `reached` with this probability.
     """
+    law: Emitted
+    noted: TreeSteps | NodeSteps | StepLaws
+    found = known
     if isinstance(method, TreeMethod):
         drafter = method.drafter(pair, shape)
         found = classes(drafter, prefix, shape) if known is None else known
-        return emitted_law(found, NodeLaws(drafter, method.verify, cycle), prefix), found
-    if isinstance(method, NodeMethod):
-        return nodewise_law(method, pair, prefix, shape, cycle), None
+        noted = TreeSteps(prefix, found, NodeLaws(drafter, method.verify, cycle))
+        law = emitted_law(found, noted.laws, prefix)
+    elif isinstance(method, NodeMethod):
+        noted = NodeSteps({})
+        law = nodewise_law(method, pair, prefix, shape, cycle, noted.laws)
+    else:
+        noted = StepLaws()
+        law = _replayed_law(method, pair, prefix, shape, None if steps is None else noted)
+    if steps is not None:
+        steps.of[prefix, cycle] = noted
+        steps.mass[prefix, cycle] = steps.mass.get((prefix, cycle), ZERO) + reached
+    return law, found
 
-    law: Emitted = {}
-    for tokens, weight in outcomes(lambda chooser: run_cycle(method, pair, prefix, shape, chooser).tokens):
-        law[tokens] = law.get(tokens, ZERO) + weight
-    return law, None
+
+def _replayed_law(method: Method, pair: ModelPair, prefix: Prefix, shape: TreeShape, noted: StepLaws | None) -> Emitted:
+    """The law of what a whole cycle emits, run once for each outcome."""
+
+    def program(chooser: Chooser, keep: Keep) -> Tokens:
+        rule: Method = method
+        if isinstance(method, FunctionMethod):
+            rule = replace(method, function=_keeping_last(method.function, keep))
+        return run_cycle(rule, pair, prefix, shape, chooser).tokens
+
+    law: dict[Tokens, Any] = {}
+    rows: dict[Tokens, Ends] = {}
+    for tokens, row, weight in row_outcomes(program, lambda tokens, token: (*tokens[:-1], token), noted):
+        if row is None:
+            law[tokens] = law.get(tokens, ZERO) + weight
+        else:
+            add_row(rows, tokens[:-1], weight, row)
+    return spread(law, rows)
 
 
 def text_law(
@@ -125,18 +110,21 @@ def text_law(
     cycles: int,
     first: Emitted,
     number: int = 0,
+    steps: Steps | None = None,
+    reached: Any = ONE,
 ) -> Emitted:
     """The law of the first `length` tokens at most that `cycles` cycles emit; the first, `number`, is known already."""
     if cycles == 1:
         return first
-    law: Emitted = {}
+    law: dict[Tokens, Any] = {}
     for tokens, weight in first.items():
         if len(tokens) >= length:
             law[tokens] = law.get(tokens, ZERO) + weight
             continue
-        behind = prefix + tokens
-        following, _ = cycle_law(method, pair, behind, shape, cycle=number + 1)
-        rest = text_law(method, pair, behind, shape, length - len(tokens), cycles - 1, following, number + 1)
+        behind, here = prefix + tokens, reached * weight
+        following, _ = cycle_law(method, pair, behind, shape, cycle=number + 1, steps=steps, reached=here)
+        left = length - len(tokens)
+        rest = text_law(method, pair, behind, shape, left, cycles - 1, following, number + 1, steps, here)
         for more, share in rest.items():
             law[tokens + more] = law.get(tokens + more, ZERO) + weight * share
     return law
@@ -155,34 +143,69 @@ def compare(emitted: Emitted, pair: ModelPair, prefix: Prefix, length: int, abov
 
     The sequence that is shown is the first whose probability is off by more than `above`.
     """
-    alive: Emitted = {}
-    for tokens, weight in emitted.items():
+    plain, rows = (emitted.plain, emitted.rows) if isinstance(emitted, Spread) else (emitted, {})
+    alive: dict[Tokens, Any] = {}
+
+    def lives(tokens: Tokens, weight: Any) -> None:
         for end in range(min(len(tokens), length + 1)):
             alive[tokens[:end]] = alive.get(tokens[:end], ZERO) + weight
+
+    for tokens, weight in plain.items():
+        lives(tokens, weight)
+    for tokens, ends in rows.items():  # one more token stands behind these
+        lives((*tokens, -1), sum(mass for mass, _ in ends))
+    named: dict[Tokens, set[int]] = {}
+    for tokens in (*plain, *alive):
+        if tokens:
+            named.setdefault(tokens[:-1], set()).add(tokens[-1])
     result = Comparison()
     level: dict[Tokens, tuple[Any, Any]] = {(): (ZERO, ONE)}
     for depth in range(1, length + 1):
         longer: dict[Tokens, tuple[Any, Any]] = {}
         for tokens, (continued, right) in level.items():
-            for token, p in enumerate(exact_law(pair.p(prefix + tokens))):
-                sequence = (*tokens, token)
-                ended = continued * p + emitted.get(sequence, ZERO)
+            law, ends, continued = _continued(pair.p(prefix + tokens), rows.get(tokens, []), continued)
+            special = range(len(law.weights)) if ends else sorted(named.get(tokens, ()))
+            rest, off = ONE, continued - right  # what is named nowhere goes on with the target's row
+            for token in special:
+                sequence, p = (*tokens, token), law.share(token)
+                ended = continued * p + plain.get(sequence, ZERO) + sum(mass * row.share(token) for mass, row in ends)
                 still = alive.get(sequence, ZERO)
                 got, due = ended + still, right * p
-                if abs(got - due) > above and result.wrong is None:
-                    result.wrong = (sequence, got, due)
+                rest -= p
+                if abs(got - due) > above and (result.wrong is None or result.wrong[0][:-1] == tokens):
+                    result.wrong = min(result.wrong or (sequence, got, due), (sequence, got, due))
                 if still and depth < length:
                     longer[sequence] = (ended, due)
                 else:
                     result.total_variation += abs(got - due) / 2
+            result.total_variation += abs(off) * rest / 2
+            if off and rest and (result.wrong is None or result.wrong[0][:-1] == tokens):
+                found = next((i for i in _unnamed(law, special) if abs(off) * law.share(i) > above), None)
+                if found is not None:
+                    sequence = (*tokens, found)
+                    wrong = sequence, continued * law.share(found), right * law.share(found)
+                    result.wrong = min(result.wrong or wrong, wrong)
         level = longer
     return result
+
+
+def _unnamed(law: WholeRow, named: Sequence[int]) -> Iterator[int]:
+    known = set(named)
+    return (token for token in law.support if token not in known)
+
+
+def _continued(row: Row, ends: Ends, continued: Any) -> tuple[WholeRow, Ends, Any]:
+    """The target's row, the rows that are not it, and what goes on with it."""
+    law = WholeRow(row.tolist())
+    law = next((each for _, each in ends if each == law), law)  # whose numbers are known already
+    same = sum((mass for mass, each in ends if each is law), ZERO)
+    return law, [each for each in ends if each[1] is not law], continued + same
 
 
 def joint_law(emitted: Emitted, target: TargetModel, length: int, prefix: Prefix = ()) -> dict[Tokens, Fraction]:
     """The joint law of exactly `length` tokens: emitted text cut there or continued from the target."""
     rows: dict[Prefix, Row] = {}
-    law: Emitted = {}
+    law: dict[Tokens, Any] = {}
     waiting = list(emitted.items())
     while waiting:
         tokens, weight = waiting.pop()
@@ -223,7 +246,11 @@ def target_law(target: TargetModel, length: int, prefix: Prefix = ()) -> dict[To
 def acceptance_by_depth(emitted: Mapping[Tokens, Any], depth: int) -> tuple[Fraction, ...]:
     """Entry d is the probability that at least d drafted tokens are accepted, d = 0..depth."""
     reached = [ZERO] * (depth + 1)
-    for tokens, weight in emitted.items():
-        for accepted in range(len(tokens)):
+    for tokens, weight in emitted.lengths() if isinstance(emitted, Spread) else _lengths(emitted):
+        for accepted in range(tokens):
             reached[accepted] += weight
     return tuple(fraction(mass) for mass in reached)
+
+
+def _lengths(emitted: Mapping[Tokens, Any]) -> Iterator[tuple[int, Any]]:
+    return ((len(tokens), weight) for tokens, weight in emitted.items())

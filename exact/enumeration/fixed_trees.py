@@ -121,11 +121,19 @@ def node_at(pair: ModelPair, context: Prefix, path: SlotPath, width: int, cycle:
 
 
 def nodewise_law(
-    method: NodeMethod, pair: ModelPair, prefix: Prefix, shape: TreeShape, cycle: int = 0
+    method: NodeMethod,
+    pair: ModelPair,
+    prefix: Prefix,
+    shape: TreeShape,
+    cycle: int = 0,
+    known: dict[tuple[Prefix, SlotPath], dict[Verdict, Any]] | None = None,
 ) -> dict[tuple[int, ...], Any]:
-    """The exact law of the tokens that cycle number `cycle` emits, from the law at each parent the text can reach."""
+    """The exact law of the tokens that cycle number `cycle` emits, from the law at each parent the text can reach.
+
+    `known` takes the law at each parent, by the tokens and the slots that lead there.
+    """
     widths = method.topology(shape)
-    known: dict[tuple[Prefix, SlotPath], dict[Verdict, Any]] = {}
+    known = {} if known is None else known
     law: dict[tuple[int, ...], Any] = {}
     waiting: list[tuple[tuple[int, ...], SlotPath, Any]] = [((), (), ONE)]
     while waiting:

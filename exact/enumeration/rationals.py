@@ -12,15 +12,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from math import isfinite
+from math import isfinite, lcm
 from numbers import Rational
 from typing import Any
 
 import numpy as np
-from gmpy2 import mpq
+from gmpy2 import mpq, mpz
 
 from rheo_core import DraftRow, InvalidInput, ModelPair
 from rheo_core.laws import Row
+from rheo_core.models import Prefix
 
 SHORT_PART = 10**12
 """Numerators and denominators below this are written out in a line."""
@@ -29,7 +30,7 @@ MOST_DIGITS = 40
 """Digits of a rounded number at most."""
 
 
-ZERO, ONE = mpq(0), mpq(1)
+ZERO, ONE, ZERO_INT = mpq(0), mpq(1), mpz(0)
 MPQ = type(ZERO)
 
 
@@ -107,14 +108,54 @@ def exact_row(values: Iterable[Any]) -> Row:
 
 def exact_law(values: Iterable[Any]) -> Row:
     """A row over its exact sum: what a float row means as a law."""
-    numbers = _exact_numbers(values)
+    listed = _listed(values)
+    if _plain_floats(listed):
+        whole = integers(listed)
+        return _row([mpq(number, mass) for mass in [sum(whole)] for number in whole])
+    numbers = _exact_numbers(listed)
     mass = sum(numbers)
     return _row(numbers if mass == 1 else [number / mass for number in numbers])
 
 
+def integers(weights: Sequence[Any]) -> list[Any]:
+    """Exact numbers (floats, rationals and ints in any mixture) times one common denominator, as integers.
+
+    >>> from fractions import Fraction
+    >>> [int(number) for number in integers([0.5, Fraction(1, 3), 2])]
+    [3, 2, 12]
+    """
+    if _plain_floats(weights):
+        mantissas, exponents = np.frexp(np.array(weights))
+        whole, shifts = (mantissas * 2.0**53).astype(np.int64), exponents.astype(np.int64) - 53
+        shifts -= min(int(shifts[whole != 0].min(initial=0)), 0)
+        return [mpz(a) << b if a else ZERO_INT for a, b in zip(whole.tolist(), shifts.tolist(), strict=True)]
+    numbers = _exact_numbers(weights)
+    common = mpz(lcm(*{int(number.denominator) for number in numbers}))
+    return [number.numerator * (common // number.denominator) for number in numbers]
+
+
+class RationalModels(ModelPair):
+    """Two models in rationals, every float row over its exact sum; target rows that are alike share their numbers."""
+
+    def __init__(self, given: ModelPair) -> None:
+        super().__init__(given.p, lambda prefix: converted_row(given.q(prefix), exact_law), given.ids)
+        self._alike: dict[Any, Row] = {}
+
+    def p(self, prefix: Prefix) -> Row:
+        """The target law [V] at `prefix`; it was checked as it was given."""
+        if prefix not in self.target_rows:
+            given: Any = self._target(prefix)
+            key = tuple(given.tolist()) if given.dtype == object else given.tobytes()
+            if key not in self._alike:
+                self._alike[key] = exact_law(given)
+                self._alike[key].flags.writeable = False
+            self.target_rows[prefix] = self._alike[key]
+        return self.target_rows[prefix]
+
+
 def rational_models(models: ModelPair) -> ModelPair:
     """Give the same models in rationals: every float row over its exact sum."""
-    return converted(models, exact_law)
+    return RationalModels(models)
 
 
 def converted(models: ModelPair, convert: Callable[[Row], Row]) -> ModelPair:
@@ -138,12 +179,20 @@ def converted_row(row: DraftRow, convert: Callable[[Row], Row]) -> DraftRow:
     return DraftRow(convert(row.score), tail)
 
 
+def _listed(values: Iterable[Any]) -> list[Any]:
+    return values.tolist() if isinstance(values, np.ndarray) and values.dtype.itemsize <= 8 else list(values)
+
+
+def _plain_floats(values: Sequence[Any]) -> bool:
+    return all(type(value) is float and isfinite(value) for value in values)
+
+
 def _exact_numbers(values: Iterable[Any]) -> list[Any]:
     """`exact` of each value, without a call for each where they are of one known kind."""
-    listed = values.tolist() if isinstance(values, np.ndarray) and values.dtype.itemsize <= 8 else list(values)
+    listed = _listed(values)
     if all(type(value) is MPQ for value in listed):
         return listed
-    if all(type(value) is float and isfinite(value) for value in listed):
+    if _plain_floats(listed):
         return [mpq(*value.as_integer_ratio()) for value in listed]
     return [exact(value) for value in listed]
 

@@ -193,8 +193,9 @@ def _place(branch: Branch) -> str:
 class ExhaustiveChooser:
     """The chooser of a `Walk`: accept gives P and 1 - P, index gives w_i / sum(w), all exact."""
 
-    def __init__(self, walk: Walk) -> None:
+    def __init__(self, walk: Walk, rows: Any = None) -> None:
         self.walk = walk
+        self.rows = rows  # of `whole_rows`: where given, a draw from a long row waits until it is read
 
     def accept(self, probability: Any, at: Hashable | None = None) -> bool:
         """Branch into True with weight P and False with 1 - P."""
@@ -209,6 +210,9 @@ class ExhaustiveChooser:
     def index(self, weights: ArrayLike, at: Hashable | None = None) -> int:
         """Branch into every position of positive weight."""
         asked = tuple(weights.tolist() if isinstance(weights, np.ndarray) else weights)  # type: ignore[arg-type]
+        waiting: Any = None if self.rows is None else self.rows.drawn(self.walk, weights, asked, at)
+        if waiting is not None:
+            return waiting  # type: ignore[no-any-return]
         return self.walk.branch(("index", asked), lambda: _exact_weights(weights, asked), at)
 
 
@@ -232,6 +236,7 @@ class Recall:
     def __init__(self, always: bool = True) -> None:
         self.always = always
         self.touched = False
+        self.most = ASKED_AGAIN
         self._runs: list[tuple[Walk, Callable[[], Any], list[tuple[Branch, int]], Any]] = []
         self._every = 1
         self._count = 0
@@ -254,8 +259,12 @@ class Recall:
         if self._count % self._every == 0:
             self._runs.append((walk, run, [(branch, branch.taken) for branch in walk.path], result))
         self._count += 1
-        if len(self._runs) > ASKED_AGAIN:
+        while len(self._runs) > self.most:
             self._runs, self._every = self._runs[::2], 2 * self._every
+
+    def forget(self, run: Callable[[], Any]) -> None:
+        """Drop the runs of one program."""
+        self._runs = [each for each in self._runs if each[1] != run]
 
     def ask(self) -> None:
         """Make the runs again; raises `NotReproducible` where one differs."""
@@ -266,6 +275,11 @@ class Recall:
 
 
 _RECALL: ContextVar[Recall | None] = ContextVar("recall", default=None)
+
+
+def current_recall() -> Recall | None:
+    """What remembers runs at the moment, if anything."""
+    return _RECALL.get()
 
 
 @contextmanager

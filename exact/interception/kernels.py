@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from exact.enumeration.rationals import ZERO, exact, fraction
-from exact.enumeration.rounding import rounding_bound
+from exact.enumeration.rounding import most_rounding
 from exact.enumeration.walk import Walk
 from exact.interception.symbolic import Coin, Uniform
 from exact.interception.symbolic_maps import FLOAT_TYPES
@@ -118,7 +118,7 @@ def check_kernel(
     boxes = list(itertools.product(*middles))
     law = dict(reference_law)
     verdict, variation = "agrees", Fraction(0)
-    bound = rounding_bound(1, max(2, len(reference_law)), 2.0 ** (1 - FLOAT_TYPES[dtype].precision))
+    bound = most_rounding(1, max(2, len(reference_law)), 2.0 ** (1 - FLOAT_TYPES[dtype].precision))
     if mismatches:
         impossible = any(each.got not in reference_law for each in mismatches)
         variation = min(Fraction(1), _differing_mass(kernel, reference, edges, tried, dtype, most))

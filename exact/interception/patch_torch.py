@@ -19,6 +19,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from exact.interception import drawn_tensors
+from exact.interception.drawn_tensors import drawn_tensor, settled, weight_rows
 from exact.interception.session import Session, Source
 from exact.interception.symbolic import Uniform
 from exact.interception.symbolic_tensors import OPERATIONS, become, cells, forget, from_cells, kind, name_of
@@ -55,6 +57,8 @@ class RandomTorch(TorchFunctionMode):
         caught = _CAUGHT.get(func)
         if caught is not None:
             return self._drawn(caught, func, args, kwargs)
+        if func in _TENSORS_OF:
+            args = settled(args)
         if func in _TENSORS_OF and _holds_uniform(args[0]):
             return Uniform.__torch_function__(func, types, args, kwargs)
         if _may_draw_inside(func):
@@ -72,7 +76,7 @@ class RandomTorch(TorchFunctionMode):
             source = generator.source
         else:
             raise Unsupported(f"{name_of(func)}(generator=...)", "a torch.Generator made before the call", _MADE_BEFORE)
-        return caught(self.session, source, func, *args, **kwargs)
+        return caught(self.session, source, func, *settled(args), **settled(kwargs))
 
 
 class Uncaught(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -214,6 +218,7 @@ def torch_patches(session: Session) -> list[Patch]:
 def torch_caught(session: Session) -> Iterator[None]:
     """Catch torch's random calls."""
     forget()
+    drawn_tensors.forget()
     guard = Uncaught(session) if session.suspicious or session.legacy else nullcontext()
     with guard, RandomTorch(session):
         yield
@@ -270,19 +275,17 @@ def _bernoulli_(session: Session, source: Source, func: Any, tensor: Any, *given
 
 def _multinomial(session: Session, source: Source, func: Any, weights: Any, *given: Any, **named: Any) -> Any:
     count, replacement = _arguments(given, named, ("num_samples", None), ("replacement", False))
-    numbers = _known(func, weights)
-    width = weights.shape[-1]
-    rows = [numbers[i : i + width] for i in range(0, len(numbers), width)]
+    rows, width = weight_rows(session, weights, lambda: _known(func, weights)), weights.shape[-1]
 
-    def make() -> list[list[int]]:
+    def make() -> list[Any]:
         if not replacement and count > 1:
-            return [session.without_replacement("torch.multinomial", row, count) for row in rows]
-        return [[session.index("torch.multinomial", row) for _ in range(count)] for row in rows]
+            return [x for row in rows for x in session.without_replacement("torch.multinomial", row.weights, count)]
+        return [session.waiting("torch.multinomial", row) for row in rows for _ in range(count)]
 
     if count > width and not replacement:
         raise Unsupported("torch.multinomial", f"{count} of {width} without replacement", "at most as many")
-    drawn = source.draw(("multinomial", tuple(numbers), width, count, replacement), make)
-    return torch.tensor(drawn, dtype=torch.long, device=weights.device).reshape(*weights.shape[:-1], count)
+    drawn = source.draw(("multinomial", tuple(rows), width, count, replacement), make)
+    return drawn_tensor(drawn, (*weights.shape[:-1], count), weights.device)
 
 
 def _randint(session: Session, source: Source, func: Any, *given: Any, **kwargs: Any) -> Any:

@@ -11,8 +11,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
+from gmpy2 import mpq
+
 from exact.enumeration.rationals import ONE, ZERO, exact, fraction
 from exact.enumeration.walk import ExhaustiveChooser, Walk
+from exact.enumeration.whole_rows import Rows, RowStore, WholeRow
 from exact.interception.symbolic import Coin, Uniform
 from exact.interception.symbolic_maps import (
     FLOAT_TYPES,
@@ -143,8 +146,11 @@ class Session:
     on this run, and `blanks` the lines where there was any.
     """
 
-    def __init__(self, coins: Coins = "ideal") -> None:
+    def __init__(self, coins: Coins = "ideal", whole: bool = False) -> None:
         self.walk = Walk()
+        self.store = RowStore()
+        self.rows = Rows(self.store, on=whole)
+        self.tensors: dict[Any, list[WholeRow]] = {}
         self.coins = coins
         self.active = True
         self.suspicious = False
@@ -159,6 +165,7 @@ class Session:
     def begin(self) -> None:
         """Forget the run before."""
         self._made = 0
+        self.rows.begin()
         self.streams.clear()
         for name, source in self.globals.items():
             source.seed(self.standing.get(name))
@@ -187,14 +194,27 @@ class Session:
         fresh = Uniform(Coin(self.walk.branch, self._made - 1), (Log(),))
         return fresh.then(Affine(-1 / exact(rate), exact(0)))
 
-    def index(self, name: str, weights: Sequence[Any]) -> int:
+    def index(self, name: str, weights: Sequence[Any] | WholeRow) -> int:
         """A position with probability proportional to `weights`; NaN, negative and all-zero weights raise."""
+        row = weights if isinstance(weights, WholeRow) else self.row(name, weights)
+        return self.walk.branch((name, row), lambda: list(map(mpq, row.numbers)))
+
+    def waiting(self, name: str, row: WholeRow) -> Any:
+        """The same, chosen when it is read where the row is long."""
+        drawn = self.rows.waiting(self.walk, (name, row), row, None)
+        return self.index(name, row) if drawn is None else drawn
+
+    def row(self, name: str, weights: Sequence[Any]) -> WholeRow:
+        """Weights as a row, checked where they are new."""
         asked = tuple(weights)
+        for known in self.store.known:
+            if known.weights == asked:
+                return known
         if not all(0 <= weight < float("inf") for weight in asked):
             raise invalid(name, list(asked), "finite non-negative weights")
         if not any(asked):
             raise invalid(name, list(asked), "weights of positive sum")
-        return self.walk.branch((name, asked), lambda: [exact(weight) for weight in asked])
+        return self.store.add(WholeRow(asked))
 
     def flip(self, name: str, probability: Any) -> bool:
         """A coin that is True with `probability`, a number in [0, 1]."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from exact.interception.drawn_tensors import settled
 from exact.interception.symbolic import FOLLOWED, Uniform
 from exact.interception.symbolic_maps import FLOAT_TYPES, Rounded
 from exact.runtime.unsupported import Unsupported
@@ -42,6 +43,7 @@ class UniformTensor(torch.Tensor):
 
 def followed(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """What a torch function gives where some argument holds a uniform; raises where it is not followed."""
+    args, kwargs = settled(args), settled(kwargs)
     name = getattr(func, "__name__", "")
     if name == "__get__":
         name = f"get {getattr(getattr(func, '__self__', None), '__name__', '')}"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from exact.enumeration.rounding import rounding_bound, worst_rounding
+from exact.enumeration.rounding import most_rounding, worst_rounding
 from exact.interception.float64_rerun import default_eps, float64_throughout, widened, widened_function
 from exact.interception.function_certificate import FunctionCertificate, Law
 from exact.interception.narrow_inputs import Seen, declared_type
@@ -90,7 +90,7 @@ def certify_function(
     variation = total_variation(law, right)
     vocabulary = max(2, vocabulary, len({atom for result in law | right for atom in atoms(result)}))
     tokens = _length(law | right)
-    bound = rounding_bound(tokens, vocabulary, EPS64)
+    bound = most_rounding(tokens, vocabulary, EPS64)
 
     def certificate(
         lossless: bool | None,
@@ -146,18 +146,18 @@ def certify_function(
         wrong = _differing(law, right, law64, right64, bound / vocabulary)
         if not callable(target):
             rounded = 0.0 if row is not None or seen.has(right64) else max(rounded, seen.eps or 0.0)
-        if rounded and variation64 <= rounding_bound(tokens, vocabulary, rounded):
+        if rounded and variation64 <= most_rounding(tokens, vocabulary, rounded):
             return certificate(None, f"undecided: {_ROUNDED}", variation64, wrong)
         return certificate(False, "lossy", variation64, wrong)
     # The code is right in float64; what is left is what its own type does.
     usual = max(default_eps(), min(seen.eps or 0.0, _EPS32))
     name, coarsest, how = max(seen.coarsest(usual), declared, key=lambda each: each[1])
-    least = rounding_bound(tokens, vocabulary, usual)
+    least = most_rounding(tokens, vocabulary, usual)
     if variation <= least:
         return certificate(True, "lossless up to rounding", variation64, None)
-    own = rounding_bound(tokens, vocabulary, coarsest), name
+    own = most_rounding(tokens, vocabulary, coarsest), name
     step = steps.furthest(steps64)
-    if variation <= own[0] and step <= rounding_bound(1, vocabulary, coarsest):
+    if variation <= own[0] and step <= most_rounding(1, vocabulary, coarsest):
         return certificate(True, f"lossless up to rounding in {name} ({how})", variation64, None, own)
     wrong = _differing(law, right, law, right, own[0] / vocabulary)
     if variation <= own[0]:

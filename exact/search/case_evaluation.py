@@ -12,8 +12,9 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from exact.enumeration.cycle_law import Emitted, NodeLaws, compare, emitted_law
+from exact.enumeration.cycle_law import compare
 from exact.enumeration.fixed_trees import NodeMethod, nodewise_law
+from exact.enumeration.node_laws import Emitted, NodeLaws, Tokens, emitted_law
 from exact.enumeration.rationals import ZERO
 from exact.enumeration.tree_classes import TreeClass, classes
 from exact.enumeration.walk import EnumerationError, TooManyOutcomes, outcomes
@@ -304,7 +305,7 @@ def with_lead(method: Rule, lead: int | None) -> Rule:
 
 def replayed_law(rule: Method, pair: ModelPair, shape: TreeShape, limit: int | None = OUTCOMES) -> Emitted:
     """The law of one cycle's tokens by replaying it whole. Raises `TooManyOutcomes` beyond `limit`."""
-    law: Emitted = {}
+    law: dict[Tokens, Any] = {}
     for tokens, weight in outcomes(lambda chooser: run_cycle(rule, pair, (), shape, chooser).tokens, limit=limit):
         law[tokens] = law.get(tokens, ZERO) + weight
     return law

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from operator import attrgetter
@@ -52,7 +53,9 @@ class Inputs:
 class OnTheseRows:
     """The first verdict: whether the emitted text has the target's distribution on the rows given.
 
-    `rounding_bound` is None for rational rows; `note` says in which arithmetics a user's own rule was run besides.
+    For float rows `rounding_bound` is the expected sum of the distances of all draws from the same draws in rationals,
+    and `rounding_most` the largest that means something (both None for rational rows). `note` says in which arithmetics
+    a user's own rule was run besides, or why it is undecided.
     """
 
     lossless: bool | None
@@ -60,6 +63,7 @@ class OnTheseRows:
     rounding_bound: Fraction | None
     counterexample: Counterexample | None
     note: str = ""
+    rounding_most: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,8 @@ class CycleFigures:
     their SHA-256. `by_depth[d]` is P(at least d drafted tokens accepted).
     """
 
-    emitted: dict[Tokens, Fraction] = field(repr=False)
-    text: dict[Tokens, Fraction] = field(repr=False)
+    emitted: Mapping[Tokens, Fraction] = field(repr=False)
+    text: Mapping[Tokens, Fraction] = field(repr=False)
     classes: int | None
     classes_digest: str | None = field(repr=False)
     by_depth: tuple[Fraction, ...]
@@ -127,6 +131,7 @@ class Certificate:
     lossless = Of["bool | None"]("on_these_rows.lossless")
     total_variation = Of[Fraction]("on_these_rows.total_variation")
     rounding_bound = Of["Fraction | None"]("on_these_rows.rounding_bound")
+    rounding_most = Of["Fraction | None"]("on_these_rows.rounding_most")
     counterexample = Of["Counterexample | None"]("on_these_rows.counterexample")
     note = Of[str]("on_these_rows.note")
     every_target = Of["bool | None"]("for_every_target.verdict")
@@ -135,8 +140,8 @@ class Certificate:
     lemmas = Of["dict[str, bool]"]("for_every_target.lemmas")
     classes = Of["int | None"]("figures.classes")
     classes_digest = Of["str | None"]("figures.classes_digest")
-    emitted = Of["dict[Tokens, Fraction]"]("figures.emitted")
-    text = Of["dict[Tokens, Fraction]"]("figures.text")
+    emitted = Of["Mapping[Tokens, Fraction]"]("figures.emitted")
+    text = Of["Mapping[Tokens, Fraction]"]("figures.text")
     acceptance_by_depth = Of["tuple[Fraction, ...]"]("figures.by_depth")
 
     @property
@@ -205,6 +210,7 @@ class Certificate:
                 "cycles": self.cycles,
                 "arithmetic": self.arithmetic,
                 "rounding_bound": None if self.rounding_bound is None else str(self.rounding_bound),
+                "rounding_most": None if self.rounding_most is None else str(self.rounding_most),
                 "second": bool(self.every_target_reason),
                 "losing_target": None if losing is None else rows(losing.target),
                 "rows": {

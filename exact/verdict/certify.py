@@ -1,37 +1,43 @@
 """`certify`: is this method lossless on these rows, exactly, and is it for every target?
 
 The exact joint law of the first L emitted tokens is held against the target's. Rational rows give a verdict that is
-exact; float rows are run in their own type with exact branch weights, and count as lossless up to rounding when the
-same rows taken as rationals are lossless and the total variation of the float run stays within the bound.
+exact; float rows are run in their own type with exact branch weights. They count as lossless up to rounding when the
+same rows taken as rationals are lossless, the distance of every draw from the same draw in rationals accounts for the
+total variation of the float run, and that bound is small (`exact.enumeration.rounding`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from exact.enumeration import whole_rows
 from exact.enumeration.cycle_law import (
     Comparison,
     Emitted,
+    Tokens,
     acceptance_by_depth,
     compare,
     cycle_law,
     text_law,
 )
+from exact.enumeration.cycle_steps import Steps
 from exact.enumeration.rationals import converted, fraction, rational_models
-from exact.enumeration.rounding import rounding_bound
+from exact.enumeration.rounding import judged, most_rounding
 from exact.enumeration.tree_classes import TreeClass
+from exact.enumeration.whole_rows import Spread, plain_numbers
 from exact.methods import methods
 from exact.verdict.certificate import Certificate, CycleFigures, ForEveryTarget, Inputs, OnTheseRows
 from exact.verdict.counterexample import Counterexample
 from exact.verdict.document import classes_digest, parts
 from exact.verdict.every_target import EveryTarget, every_target
 from exact.verdict.identity import as_it_runs
-from exact.verdict.replay_check import DeterministicModel, check_models_again, one_census, watched
+from exact.verdict.replay_check import DeterministicModel, check_models_again, one_census, tells_types, watched
 from exact.verdict.shared_trees import checked_trees, enumerate_trees
 from exact.verdict.transcript import Transcript
 from rheo_core import InvalidInput, Method, ModelPair, TreeMethod, TreeShape, find_method
@@ -44,6 +50,8 @@ SLACK = 64
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 """Arithmetics in which a user's own rule is run beside rationals."""
+
+MEASURED = "its draws differ from those of the same floats in rationals by {:.3g} in expectation"
 
 MOST_CALLS = 20_000
 """Calls of a rule on rationals up to which it is run on floats too."""
@@ -69,20 +77,25 @@ class Question:
 
 @dataclass(frozen=True)
 class Run:
-    """The distribution of one cycle, its classes, that of the whole text, and the text held against the target's."""
+    """The distribution of one cycle, its classes, that of the whole text, and the text held against the target's.
+
+    `steps` are the draws.
+    """
 
     emitted: Emitted
     classes: Sequence[TreeClass] | None
     text: Emitted
     compared: Comparison
+    steps: Steps
 
     @classmethod
     def of(cls, rule: Method, models: ModelPair, question: Question) -> Run:
         """Enumerate a rule on one pair of models."""
         known = enumerate_trees(rule, models, question.prefix, question.shape) if isinstance(rule, TreeMethod) else None
-        emitted, found = cycle_law(rule, models, question.prefix, question.shape, known)
-        text = text_law(rule, models, question.prefix, question.shape, question.length, question.cycles, emitted)
-        return cls(emitted, found, text, compare(text, models, question.prefix, question.length))
+        steps, at = Steps(), (rule, models, question.prefix, question.shape)
+        emitted, found = cycle_law(*at, known, steps=steps)
+        text = text_law(*at, question.length, question.cycles, emitted, steps=steps)
+        return cls(emitted, found, text, compare(text, models, question.prefix, question.length), steps)
 
 
 @dataclass(frozen=True)
@@ -151,23 +164,31 @@ def certify_on(
     """
     question = Question.checked(models.given, shape, prefix, length, cycles)
     rule = as_it_runs(find_method(method, methods))
+    with plain_numbers(len(models.given.p(question.prefix)) >= whole_rows.LEAST and tells_types(rule)):
+        return _certified(models, rule, question, second, float_calls)
+
+
+def _certified(models: Models, rule: Method, question: Question, second: bool, float_calls: int) -> Certificate:
     with watched(rule) as (own, watch):
         exact = Run.of(own, models.exact, question)
         calls = 0 if watch is None else watch.calls
         floats = None if is_rational(models.given, question.prefix) else Run.of(own, models.given, question)
-    first, wrong = on_these_rows(models.given, exact.compared, floats, rule, question)
+        bound = None if floats is None else floats.steps.expected_distance(exact.steps)
+    first, wrong = on_these_rows(models.given, exact.compared, floats, bound, rule, question)
     every = for_every_target(rule, models, question, wrong, first) if second else ForEveryTarget(None, "")
     if watch is not None:
         check_models_again(models.given, rule.name)
         if first.lossless:
-            watch.check_cycles(cycles)
+            watch.check_cycles(question.cycles)
         if first.lossless and floats is None:
             losing, note = run_on_floats(rule, models.given, question, calls, float_calls)
             if losing is not None:  # the rows in floats are the ones to show
-                lossy = certify_on(losing, rule, shape, length, prefix=prefix, cycles=cycles, second=second)
+                lossy = _certified(losing, rule, question, second, float_calls)
                 return replace(lossy, on_these_rows=replace(lossy.on_these_rows, note=note))
             first = replace(first, note=note)
-    return Certificate(inputs_of(rule, models.given, question), first, every, figures_of(floats or exact, shape))
+    return Certificate(
+        inputs_of(rule, models.given, question), first, every, figures_of(floats or exact, question.shape)
+    )
 
 
 def is_rational(models: ModelPair, prefix: Prefix) -> bool:
@@ -185,36 +206,40 @@ def for_every_target(
     else:
         drafting = checked_trees(rule, models.exact, question.prefix, question.shape)
         lemmas = drafting.lemmas
-        if first.lossless:
+        if first.lossless is not False:
             found = every_target(rule, models.exact, question.prefix, question.shape, question.length, drafting)
-    if not first.lossless:
+    if first.lossless is False:
         found = EveryTarget(False, "refuted by the given target", (models.given, wrong))
     shown = None if found.loss is None else _counterexample(*found.loss, rule, question.shape)
     return ForEveryTarget(found.verdict, found.reason, shown, lemmas)
 
 
 def run_on_floats(
-    rule: Method, models: ModelPair, question: Question, calls: int, most: int
+    rule: Method, models: ModelPair, question: Question, calls: int, most_calls: int
 ) -> tuple[Models | None, str]:
     """Run a rule that is lossless on rationals on the same rows in floats: the rows where it loses, and a note."""
-    if calls > most:
+    if calls > most_calls:
         return None, f"rationals alone: {calls:,} calls are too many to run on floats too"
     for dtype in FLOATS:
         narrow = converted(models, partial(rounded, dtype=dtype))
-        bound = rounding_bound(question.length, len(models.p(question.prefix)), np.finfo(dtype).eps)
+        most = most_rounding(question.length, len(models.p(question.prefix)), np.finfo(dtype).eps)
         try:
             with np.errstate(all="ignore"), watched(rule, SLACK * fraction(np.finfo(dtype).eps)) as (own, watch):
-                compared = Run.of(own, narrow, question).compared
+                floats, exact = Run.of(own, narrow, question), Run.of(own, rational_models(narrow), question)
+                bound = floats.steps.expected_distance(exact.steps)
         except Exception as error:
             if isinstance(error, InvalidInput) and not error.by_rule:
                 raise
             said = " ".join(str(error).split())[:200]
             return None, f"rationals alone: in {dtype} it breaks ({type(error).__name__}: {said})"
-        if compared.total_variation > bound:
+        lossless, why = judged(fraction(floats.compared.total_variation), bound, most)
+        if lossless is False:
             losing = Models.read(narrow.p, narrow.q, models.ids)
             return losing, f"lossless on the same rows as rationals, not in {dtype}"
-        if watch is not None and watch.broken > bound:
-            return None, f"rationals alone: in {dtype} it breaks with probability {float(watch.broken):.3g}"
+        if watch is not None and watch.broken > most:
+            why = f"it breaks with probability {float(watch.broken):.3g}"
+        if why:
+            return None, f"rationals alone: in {dtype} {why}"
     return None, f"{' and '.join(map(str, FLOATS))} up to rounding"
 
 
@@ -224,25 +249,27 @@ def rounded(row: Row, dtype: np.dtype[Any]) -> Row:
 
 
 def on_these_rows(
-    models: ModelPair, exact: Comparison, floats: Run | None, rule: Method, question: Question
+    models: ModelPair, exact: Comparison, floats: Run | None, bound: Fraction | None, rule: Method, question: Question
 ) -> tuple[OnTheseRows, Comparison]:
-    """The first verdict from the run on rationals and, where the rows are floats, the run on those.
+    """The first verdict from the run on rationals and, where the rows are floats, the run on those and its bound.
 
-    A float run is lossless where the rational one is and its total variation is within rounding. The comparison beside
-    the verdict is the one that shows a loss.
+    The comparison beside the verdict is the one that shows a loss.
     """
-    lossless, compared, bound = exact.wrong is None, exact, None
-    if floats is not None:
-        first = models.p(question.prefix)
-        bound = rounding_bound(question.length, len(first), np.finfo(first.dtype).eps)
-        rounded = floats.compared
-        if rounded.total_variation > bound:  # shown by a sequence that is off by more than rounding
-            clear = compare(floats.text, models, question.prefix, question.length, bound / len(first))
-            rounded = rounded if clear.wrong is None else clear
-        lossless = lossless and rounded.total_variation <= bound
-        compared = rounded if exact.wrong is None else Comparison(rounded.total_variation, exact.wrong)
-    shown = None if lossless else _counterexample(models, compared, rule, question.shape, question.cycles)
-    return OnTheseRows(lossless, fraction(compared.total_variation), bound, shown), compared
+    if floats is None or bound is None:
+        lossless = exact.wrong is None
+        shown = None if lossless else _counterexample(models, exact, rule, question.shape, question.cycles)
+        return OnTheseRows(lossless, fraction(exact.total_variation), None, shown), exact
+    first, off = models.p(question.prefix), floats.compared
+    most = most_rounding(question.length, len(first), np.finfo(first.dtype).eps)
+    variation = fraction(off.total_variation)
+    decided, why = (False, "") if exact.wrong is not None else judged(variation, bound, most)
+    note = f"undecided: {why}" if why else MEASURED.format(float(bound))
+    if variation > most:  # shown by a sequence that is off by more than rounding
+        clear = compare(floats.text, models, question.prefix, question.length, most / len(first))
+        off = off if clear.wrong is None else clear
+    compared = off if exact.wrong is None else Comparison(off.total_variation, exact.wrong)
+    shown = None if decided is not False else _counterexample(models, compared, rule, question.shape, question.cycles)
+    return OnTheseRows(decided, variation, bound, shown, note, most), compared
 
 
 def inputs_of(rule: Method, models: ModelPair, question: Question) -> Inputs:
@@ -268,12 +295,17 @@ def inputs_of(rule: Method, models: ModelPair, question: Question) -> Inputs:
 def figures_of(run: Run, shape: TreeShape) -> CycleFigures:
     """What a run emits and accepts, as fractions."""
     return CycleFigures(
-        emitted={tokens: fraction(weight) for tokens, weight in run.emitted.items()},
-        text={tokens: fraction(weight) for tokens, weight in run.text.items()},
+        emitted=as_fractions(run.emitted),
+        text=as_fractions(run.text),
         classes=None if run.classes is None else len(run.classes),
         classes_digest=None if run.classes is None else classes_digest(run.classes),
         by_depth=acceptance_by_depth(run.emitted, shape.depth),
     )
+
+
+def as_fractions(law: Emitted) -> Mapping[Tokens, Fraction]:
+    """A distribution in fractions; one that is kept in rows stays so."""
+    return law if isinstance(law, Spread) else {tokens: fraction(weight) for tokens, weight in law.items()}
 
 
 def _lead(rule: Method, shape: TreeShape) -> int | None:

@@ -13,8 +13,12 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from exact.enumeration.fixed_trees import Node
 from exact.enumeration.rationals import converted_row
+from exact.enumeration.read_ints import ReadInt
+from exact.runtime.unseen import nobody_watches
 from rheo_core import Chooser, DraftRow, InvalidInput
 from rheo_core.laws import Row
 from rheo_core.models import Prefix
@@ -27,49 +31,18 @@ class RefusedCall(InvalidInput):
     """What a rule did that no verdict can rest on; it is not the rule that raised it."""
 
 
-class CycleNumber:
+class CycleNumber(ReadInt):
     """The number of a cycle, equal to an int in all that it answers; `read` is called before any answer."""
 
-    __slots__ = ("_number", "_read")
+    __slots__ = ("_number",)
 
     def __init__(self, number: int, read: Callable[[], None]) -> None:
+        def ask() -> int:
+            read()
+            return number
+
+        super().__init__(ask)
         self._number = number
-        self._read = read
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> type[int]:  # type: ignore[override]
-        """An int to `isinstance`."""
-        return int
-
-    def __getattr__(self, name: str) -> Any:
-        self._read()
-        return getattr(self._number, name)
-
-
-def _answering(name: str) -> Callable[..., Any]:
-    def answer(self: CycleNumber, *others: Any) -> Any:
-        self._read()
-        return getattr(self._number, name)(*map(plain, others))
-
-    return answer
-
-
-for _name in dir(int):
-    if _name.startswith("__") and callable(getattr(int, _name)) and _name not in dir(object):
-        setattr(CycleNumber, _name, _answering(_name))
-for _name in (
-    "__eq__",
-    "__ne__",
-    "__lt__",
-    "__le__",
-    "__gt__",
-    "__ge__",
-    "__hash__",
-    "__repr__",
-    "__str__",
-    "__format__",
-):
-    setattr(CycleNumber, _name, _answering(_name))
 
 
 def plain(value: Any) -> Any:
@@ -114,7 +87,7 @@ class Handed:
 
     def check(self, rule: str) -> None:
         """Raise `InvalidInput` where the rule wrote into a row."""
-        name = next((name for name, row, copy in self._rows if row.tolist() != copy.tolist()), None)
+        name = next((name for name, row, copy in self._rows if not _equal(row, copy)), None)
         if name is not None:
             raise RefusedCall(rule, f"numbers written into its row {name}", UNTOUCHED)
 
@@ -160,8 +133,8 @@ class Handed:
         """The arguments of a whole cycle."""
         mine = copy(ids) if ids is not None else None
         return (
-            lambda prefix: self.row(f"target({prefix})", target(prefix)),
-            lambda prefix: self.draft_row(f"draft({prefix})", draft(prefix)),
+            lambda prefix: self.row(f"target({prefix})", _unseen(target, prefix)),
+            lambda prefix: self.draft_row(f"draft({prefix})", _unseen(draft, prefix)),
             prefix,
             replace(shape),
             Coins(chooser),
@@ -173,3 +146,15 @@ class Handed:
 
     def _place(self, at: Place) -> Any:
         return CycleNumber(at[0], self.read), at[1]
+
+
+def _unseen(model: Callable[[Prefix], Any], prefix: Prefix) -> Any:
+    """What a model answers; nobody watches how its rows are converted."""
+    with nobody_watches():
+        return model(prefix)
+
+
+def _equal(row: Row, copy: Row) -> bool:
+    if row.dtype.kind == "f" and copy.dtype == row.dtype:
+        return bool(np.array_equal(row, copy))
+    return bool(row.tolist() == copy.tolist())

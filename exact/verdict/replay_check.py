@@ -25,6 +25,7 @@ from exact.enumeration.walk import EnumerationError, ExhaustiveChooser, NotRepro
 from exact.runtime.census import Census
 from exact.runtime.patches import applied
 from exact.runtime.reachable import State
+from exact.runtime.snapshot import Snapshot
 from exact.runtime.unseen import Watch, nobody_watches, stand_ins
 from exact.runtime.unsupported import Unsupported
 from exact.verdict.handed import UNTOUCHED, Handed, RefusedCall
@@ -100,6 +101,11 @@ def own_parts(rule: Method) -> dict[str, Any]:
     found = {kind: getattr(rule, name) for kind, (of, name) in PARTS.items() if isinstance(rule, of)}
     found = found or {"cycle_function": rule.cycle}
     return {kind: part for kind, part in found.items() if not is_ours(part)}
+
+
+def tells_types(rule: Method) -> bool:
+    """Whether code of the user's own asks for types, and so could tell a number that waits to be read from an int."""
+    return any("type" in Snapshot(part, (), {}).named() for part in own_parts(rule).values())
 
 
 class Part:

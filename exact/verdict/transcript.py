@@ -61,4 +61,6 @@ def _table(rows: Mapping[Prefix, Any], plain: Callable[[Any], tuple[Any, ...]]) 
 
 def _kept(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """Rationals as `Fraction`, whatever made them; floats as they are."""
+    if set(map(type, row)) == {float}:
+        return row
     return tuple(_kept(x) if isinstance(x, tuple) else x if isinstance(x, float) else fraction(x) for x in row)

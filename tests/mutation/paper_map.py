@@ -265,7 +265,7 @@ FAULTS = (
         "weight",
         ("brute_force",),
     ),
-    Fault("Theorem 6", "exact.enumeration.cycle_law", "+ each.probability * weight", "+ weight"),
+    Fault("Theorem 6", "exact.enumeration.node_laws", "+ each.probability * weight", "+ weight"),
     Fault("Eq. (6)", V, "        r = residual(p, _law(tail))  # line 8", "        r = p", ("core/test_verif",)),
     Fault(
         "Eq. (6)",
