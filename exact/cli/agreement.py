@@ -7,6 +7,7 @@ rule whose law depends on the order of a set, on `hash` or on uninitialised memo
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping
@@ -30,6 +31,8 @@ def main(app: typer.Typer, module: str, alone: bool = False) -> None:
     A line that names a user's file is run in child processes, `alone` in one of them only (nothing is compared then).
     """
     words = sys.argv[1:]
+    if f"_{(app.info.name or '').replace('-', '_').upper()}_COMPLETE" in os.environ:
+        app()  # a shell asks how a line can go on
     if not _runs_own_code(words):
         sys.exit(options.run(app, words))
     if sys.stdout is None:

@@ -23,7 +23,23 @@ def _show(asked: bool) -> None:
 Version = Annotated[bool, typer.Option("--version", help="Print the version and exit.", callback=_show, is_eager=True)]
 
 
-class Commands(TyperGroup):
+class _BareFlags:
+    """A command whose flags stand in --help by their names alone, without a type."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """The parameters."""
+        found = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in found:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return found
+
+
+class Command(_BareFlags, TyperCommand):
+    """One command."""
+
+
+class Commands(_BareFlags, TyperGroup):
     """The commands of a program: a line of help for each, until one is called."""
 
     modules: str
@@ -44,14 +60,14 @@ class Commands(TyperGroup):
 def loaded(modules: str, name: str) -> Any:
     """The command of a module, which runs its function `command`."""
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command(name)(import_module(f"{modules}.{name}").command)
+    alone.command(name, cls=Command)(import_module(f"{modules}.{name}").command)
     return typer.main.get_command(alone)
 
 
 def application(name: str, about: str, modules: str, lines: Mapping[str, str]) -> typer.Typer:
     """The program `name`: a command for each line of help in `lines`, named as its module in `modules` is."""
     group = type("Commands", (Commands,), {"modules": modules, "lines": lines})
-    app = typer.Typer(name=name, help=about, cls=group, add_completion=False, pretty_exceptions_enable=False)
+    app = typer.Typer(name=name, help=about, cls=group, pretty_exceptions_enable=False)
 
     @app.callback(invoke_without_command=True)
     def root(context: typer.Context, version: Version = False) -> None:

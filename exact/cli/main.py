@@ -18,6 +18,7 @@ app = application(
         "drafts.",
         "faults": "Run known faults as exact cases: each refuted with the law it has, each false alarm certified.",
         "hunt": "Hunt for the smallest counterexample of METHOD.",
+        "methods": "List the methods that can be named: source, what each claims, how it drafts.",
         "prove": "Prove the paper's claims for every target and draft, or refute them with a witness.",
         "rates": "Print acceptance rates: one pool in closed form (--target, --draft), or rows of a file with "
         "sweeps of m and T.",

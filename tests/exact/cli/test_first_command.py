@@ -1,10 +1,14 @@
 """The first command that a newcomer types, and the whole list behind it."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from exact.cli import options
+from exact.cli.main import app
 
 pytestmark = pytest.mark.exact
 
@@ -38,3 +42,19 @@ def test_the_whole_list_is_as_labelled_and_as_the_tutorial_shows_it():
     shown = tutorial.split("```text\n")[1].split("```")[0].splitlines()
     said = " ".join(" ".join(lines).split())  # wherever a line is broken
     assert all(" ".join(line.split()) in said for line in shown if line != "...")
+
+
+@pytest.mark.parametrize(("words", "at", "said"), [("cert", 1, "certify"), ("certify --wid", 2, "--width")])
+def test_a_shell_can_complete_a_line(words, at, said):
+    asked = {"_RHEO_EXACT_COMPLETE": "complete_bash", "COMP_WORDS": f"rheo-exact {words}", "COMP_CWORD": str(at)}
+    program = "import sys; sys.argv = ['rheo-exact']; from exact.cli.main import main; main()"
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, env=os.environ | asked
+    )
+    assert (result.returncode, result.stdout.split(), result.stderr) == (0, [said], "")
+
+
+def test_flags_stand_in_help_without_a_type(capsys):
+    for line in (["--help"], ["certify", "--help"]):
+        assert options.run(app, line) == 0
+        assert "<bool>" not in capsys.readouterr().out

@@ -236,3 +236,14 @@ def test_an_entry_point_that_is_no_method_is_refused(monkeypatch):
             methods.methods["bad"]
     finally:
         methods._installed.cache_clear()
+
+
+def test_every_method_is_listed_with_its_source_and_claim(capsys):
+    code, out, _ = rheo_exact(capsys, "methods", "--json")
+    listed = {each["method"]: each for each in json.loads(out)["methods"]}
+    assert code == 0
+    assert list(listed) == list(methods.methods)
+    assert all(each["source"] and each["claims"] == methods.methods[name].claim for name, each in listed.items())
+    assert listed["rheo"]["drafts"] == "dynamic tree, m = 1 (--lead)"
+    shown = rheo_exact(capsys, "methods")[1]
+    assert all(name in shown for name in listed)
