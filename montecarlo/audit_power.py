@@ -24,7 +24,7 @@ GRID = 64
 
 
 @dataclass(frozen=True)
-class Growth:
+class EvidenceGrowth:
     """Mean and deviation of the log wealth that a token gains, for each function and bet [J, B], and the bar [J, B].
 
     The bar is the log wealth at which a unit shared among all bets passes 1/alarm by this bet alone.
@@ -55,7 +55,7 @@ class Growth:
 
 def growth(
     law: ArrayLike, p: ArrayLike, q: ArrayLike, *, alarm: float = ALARM, top: int = TOP, tolerance: float = 0.0
-) -> Growth:
+) -> EvidenceGrowth:
     """What bets gain on tokens of law `law` [V] that are recorded beside target `p` [V] and draft `q` [V].
 
     The tokens are those of one position in the cycle, so that the bets of that position count and no others; nor do
@@ -86,4 +86,4 @@ def growth(
         gain = np.log(wealth.factors(np.where(played, found.value, 0), played))
         first += np.tensordot(real[tokens], gain, axes=1) / GRID
         second += np.tensordot(real[tokens], gain**2, axes=1) / GRID
-    return Growth(first, np.sqrt(np.maximum(second - first**2, 0)), wealth.bar(alarm))
+    return EvidenceGrowth(first, np.sqrt(np.maximum(second - first**2, 0)), wealth.bar(alarm))

@@ -20,7 +20,7 @@ GRAMS = (2, 5)
 
 
 @dataclass
-class Text:
+class TextSoFar:
     """A text as far as it was read: its number, its last tokens, and where its cycle stands."""
 
     number: int
@@ -36,15 +36,15 @@ class Texts:
     """The texts of a run, by file, request and seed; after its end, or when its cycles restart, a text begins anew."""
 
     def __init__(self) -> None:
-        self._open: dict[tuple[str, str | None, int | None], Text] = {}
+        self._open: dict[tuple[str, str | None, int | None], TextSoFar] = {}
         self._count = 0
 
-    def of(self, record: Record) -> Text:
+    def of(self, record: Record) -> TextSoFar:
         """The text that a record goes on with; its cycle and position are those of this record."""
         key = (record.source, record.request, record.seed)
         text = self._open.pop(key, None)
         if text is None or text.ended or (record.cycle is not None and record.cycle < (text.cycle or 0)):
-            text = Text(self._count)
+            text = TextSoFar(self._count)
             self._count += 1
         if len(self._open) >= OPEN_TEXTS:
             # The text that was silent longest is forgotten; should it go on, it counts as a new one.
@@ -69,12 +69,12 @@ class Guesses:
     def __init__(self) -> None:
         self._next = np.full((len(GRAMS) + 2, TABLE), -1, dtype=np.int64)
 
-    def of(self, text: Text) -> list[int]:
+    def of(self, text: TextSoFar) -> list[int]:
         """A token for each of NAMES; -1: none."""
         last = text.tail[-1] if text.tail else -1
         return [last, *(int(table[slot]) for table, slot in zip(self._next, self._slots(text), strict=True))]
 
-    def add(self, text: Text, token: int) -> None:
+    def add(self, text: TextSoFar, token: int) -> None:
         """Go on by one token."""
         for table, slot in zip(self._next, self._slots(text), strict=True):
             table[slot] = token
@@ -83,6 +83,6 @@ class Guesses:
         text.place += 1
 
     @staticmethod
-    def _slots(text: Text) -> list[int]:
+    def _slots(text: TextSoFar) -> list[int]:
         keys: list[Any] = [text.tail[-n:] if len(text.tail) >= n else (text.number, -1) for n in GRAMS]
         return [hash(key) % TABLE for key in (*keys, (text.beginning, text.place), text.place)]

@@ -130,7 +130,7 @@ def _radius_samples(cells: int, variation: float, errors: ErrorRates) -> int:
 
 
 @dataclass(frozen=True)
-class Witness:
+class DetectableShift:
     """Small rows on which some wrong methods show."""
 
     name: str
@@ -146,14 +146,14 @@ def _by_last(root: tuple[F, ...], rows: dict[int, tuple[F, ...]]) -> Callable[[P
 _THIRDS = (F(1, 3), F(1, 3), F(1, 3))
 
 WITNESSES = (
-    Witness("Table 1", table1.target, table1.draft, table1.SHAPE),
-    Witness(
+    DetectableShift("Table 1", table1.target, table1.draft, table1.SHAPE),
+    DetectableShift(
         "one-hot child",
         lambda prefix: (F(0), F(1, 2), F(1, 2)),
         _by_last((F(1, 5), F(2, 5), F(2, 5)), {0: _THIRDS, 1: _THIRDS, 2: (F(1), F(0), F(0))}),
         TreeShape(2, 2, 2),
     ),
-    Witness(
+    DetectableShift(
         "three tokens",
         _by_last(
             (F(0), F(1, 3), F(2, 3)),
@@ -196,7 +196,7 @@ def laws(method: Method, pair: ModelPair, shape: TreeShape, length: int) -> tupl
     return np.array([float(got.get(key, 0)) for key in keys]), np.array([float(right.get(key, 0)) for key in keys])
 
 
-def method_power(method: Method, witness: Witness, samples: int, errors: ErrorRates) -> MethodPower:
+def method_power(method: Method, witness: DetectableShift, samples: int, errors: ErrorRates) -> MethodPower:
     """The power against one method on one set of rows, at the length (1 to 3 tokens) that shows it best."""
     pair = ModelPair(witness.target, witness.draft)
     audit_tokens = _audit_tokens(method, pair, witness.shape, errors)
@@ -239,7 +239,7 @@ class Powers:
     def __call__(self, which: int) -> MethodPower:
         """The power against one method; an exception inside a user's own rule becomes one line that names it."""
         method = self.methods[which]
-        named = [Witness(each.name, each.target, each.draft, self.shape) for each in self.files]  # type: ignore[arg-type]
+        named = [DetectableShift(each.name, each.target, each.draft, self.shape) for each in self.files]  # type: ignore[arg-type]
         with own_errors(method):
             return best_witness(method, named or list(WITNESSES), self.samples, self.errors)[1]
 
@@ -249,8 +249,8 @@ class Powers:
 
 
 def best_witness(
-    method: Method, witnesses: list[Witness], samples: int, errors: ErrorRates
-) -> tuple[Witness, MethodPower]:
+    method: Method, witnesses: list[DetectableShift], samples: int, errors: ErrorRates
+) -> tuple[DetectableShift, MethodPower]:
     """The rows that show a method best, and the power on them."""
     found = [(witness, method_power(method, witness, samples, errors)) for witness in witnesses]
     return min(found, key=lambda pair: pair[1].needed["chi-square"])

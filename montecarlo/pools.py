@@ -28,7 +28,7 @@ def totals(rows: Batch) -> Batch:
 
 
 @dataclass(frozen=True)
-class Slots:
+class SlotRows:
     """The pools of n parents after their draws, all [n, W] in slot order with target ids: W = min(K, draft V)."""
 
     token: Ints
@@ -70,7 +70,7 @@ class PoolTable:
             raise InvalidInput("proxy", value, "a score in [0, 1] (above 1 a child would outrank its parent)")
         return value
 
-    def draw(self, rows: Ints, u: Floats) -> Slots:
+    def draw(self, rows: Ints, u: Floats) -> SlotRows:
         """The pools of parents with table `rows` [n], Y drawn by `u` [n] (unused where there is no tail)."""
         top = self.order[rows, : self.slots]
         kind = np.full(top.shape, FILL, dtype=np.int64)
@@ -84,7 +84,7 @@ class PoolTable:
         score = self.score[rows[:, None], token]
         if len(sampled_rows):
             score[sampled_rows, self.m] = self._proxy_scores(rows[sampled_rows], y)
-        return Slots(token if self.ids is None else self.ids[token], score, kind)
+        return SlotRows(token if self.ids is None else self.ids[token], score, kind)
 
     def _sampled(self, rows: Ints, u: Floats) -> Ints:
         """First position with u * total < cumulative, by bisection: the draw of `SamplingChooser.index`."""

@@ -46,7 +46,7 @@ class Cycles:
         return self.emitted - 1
 
 
-class Engine(Protocol):
+class CycleEngine(Protocol):
     """Anything that runs cycles from prefixes of one length."""
 
     def cycles(self, prefixes: Ints, runs: Ints, number: int = 0) -> Cycles:
@@ -129,7 +129,9 @@ def engine(
     return ReferenceLoop(rule, pair, shape, uniforms)
 
 
-def texts(runner: Engine, prefix: Prefix, runs: Ints, length: int, first: Cycles | None = None) -> tuple[Ints, Ints]:
+def texts(
+    runner: CycleEngine, prefix: Prefix, runs: Ints, length: int, first: Cycles | None = None
+) -> tuple[Ints, Ints]:
     """The first `length` tokens of each of `runs` [B], cycles repeated: (tokens [B, length], cycles used [B]).
 
     `first`: the cycles at `prefix`, where they have been run already.

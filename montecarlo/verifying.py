@@ -25,7 +25,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Rule:
+class CandidateOrder:
     """How the sampled candidate is treated."""
 
     sampled_first: bool
@@ -40,11 +40,11 @@ class Rule:
         return [*masses[:first], (m, True), *masses[first:]]
 
 
-RULES: Mapping[Any, Rule] = MappingProxyType(
+RULES: Mapping[Any, CandidateOrder] = MappingProxyType(
     {
-        verification.algorithm_1: Rule(sampled_first=True, point_mass=False),
-        verification.rrsw: Rule(sampled_first=False, point_mass=False),
-        verification.vanilla: Rule(sampled_first=False, point_mass=True),
+        verification.algorithm_1: CandidateOrder(sampled_first=True, point_mass=False),
+        verification.rrsw: CandidateOrder(sampled_first=False, point_mass=False),
+        verification.vanilla: CandidateOrder(sampled_first=False, point_mass=True),
     }
 )
 
@@ -63,7 +63,7 @@ class Step:
     streams: Words
     codes: Words
 
-    def try_slot(self, slot: int, sampled: bool, active: Bools, rule: Rule) -> Ints:
+    def try_slot(self, slot: int, sampled: bool, active: Bools, rule: CandidateOrder) -> Ints:
         """Toss the coins of the candidates in one slot; positions [k] where they are accepted, r updated elsewhere."""
         here = np.flatnonzero(active & (self.child[:, slot] >= 0))
         if not rule.point_mass:
@@ -100,7 +100,13 @@ class Step:
 
 
 def verify(
-    source: PoolSource, trees: Trees, prefixes: Ints, rule: Rule, depth: int, uniforms: Uniforms, streams: Words
+    source: PoolSource,
+    trees: Trees,
+    prefixes: Ints,
+    rule: CandidateOrder,
+    depth: int,
+    uniforms: Uniforms,
+    streams: Words,
 ) -> Ints:
     """Descend every tree until the text leaves it; emitted tokens [B, depth + 1], padded with -1."""
     tokens = np.full((len(trees), depth + 1), -1, dtype=np.int64)

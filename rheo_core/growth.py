@@ -25,8 +25,8 @@ class NotGrowable(InvalidInput):
 def grown(drafter: Drafter, prefix: Prefix, shape: TreeShape, chooser: Chooser) -> Tree:
     """The same tree built best-first."""
     growth = Growth(drafter, prefix, shape)
-    while (tail := growth.advance()) is not None:
-        growth.settle(chooser.index(tail, at=tail_address(growth.path)))
+    while (tail := growth.next_draw()) is not None:
+        growth.supply(chooser.index(tail, at=tail_address(growth.path)))
     return growth.tree()
 
 
@@ -34,8 +34,8 @@ class Growth:
     """Best-first growth that stops at each draw.
 
     The highest-ranked slot is admitted and, if its depth is below D and fewer than K nodes of its depth were expanded,
-    expanded: its leads and its sampled slot become open. Admitting a sampled slot needs its token: `advance` returns
-    q~ [draft V] and waits for `settle(token)`, which opens the fills. Needs a proxy that ignores Y and lies in
+    expanded: its leads and its sampled slot become open. Admitting a sampled slot needs its token: `next_draw` returns
+    q~ [draft V] and waits for `supply(token)`, which opens the fills. Needs a proxy that ignores Y and lies in
     [q(x_{m+1}), 1] (Lemma 4); any other raises `NotGrowable`.
     """
 
@@ -49,18 +49,18 @@ class Growth:
         self._dtype = drafter.pair.p(prefix).dtype
         self._open: list[tuple[Any, int, int, int, int, int]] = []  # -score, depth, parent, slot, kind, draft id
         self._expanded = [0] * shape.depth
-        self._waiting: tuple[int, Any, Pool] | None = None  # parent, path score, pool of a sampled slot without token
+        self._pending: tuple[int, Any, Pool] | None = None  # parent, path score, pool of a sampled slot without token
         self._expand(ROOT)
 
-    def advance(self) -> Row | None:
+    def next_draw(self) -> Row | None:
         """Admit nodes up to the next draw and return its weights; None when the tree is complete."""
-        if self._waiting is not None:
-            raise InvalidInput("advance", "a draw not settled", "settle(token) first")
+        if self._pending is not None:
+            raise InvalidInput("next_draw", "a draw not supplied", "supply(token) first")
         while self._open and not self._full():
             score, _, parent, slot, kind, draft_id = heappop(self._open)
             if kind == SAMPLED:
                 pool = self._pool(parent)
-                self._waiting = (parent, -score, pool)
+                self._pending = (parent, -score, pool)
                 return pool.tail
             self._admit(parent, slot, kind, draft_id, -score)
         return None
@@ -70,10 +70,10 @@ class Growth:
         """Slot path of the parent whose sampled token is waited for."""
         return self.nodes.path(self._wait()[0])
 
-    def settle(self, token: int) -> None:
+    def supply(self, token: int) -> None:
         """Give the waiting sampled slot its draft id."""
         parent, score, pool = self._wait()
-        self._waiting = None
+        self._pending = None
         self._admit(parent, pool.m, SAMPLED, token, score)
         if not self._full():
             for slot, kind, draft_id, fill in pool.slots(token)[pool.m + 1 :]:
@@ -96,9 +96,9 @@ class Growth:
         return len(self.nodes.token) == self.shape.budget
 
     def _wait(self) -> tuple[int, Any, Pool]:
-        if self._waiting is None:
-            raise InvalidInput("settle", "no draw waiting", "advance() to have returned a tail law")
-        return self._waiting
+        if self._pending is None:
+            raise InvalidInput("supply", "no draw waiting", "next_draw() to have returned a tail law")
+        return self._pending
 
     def _pool(self, node: int) -> Pool:
         return self.drafter.pool(self.prefix + self.nodes.tokens_to(node))

@@ -13,7 +13,7 @@ from typing import Any
 
 from exact.acceptance.one_pool import CLOSED, Emitted, OneLayerTree, in_closed_form
 from exact.enumeration.cycle_law import Tokens
-from exact.enumeration.rationals import apart
+from exact.enumeration.rationals import format_distinct
 from exact.verdict.document import number
 from rheo_core import Method, ModelPair, TreeShape
 from rheo_core.methods import Claim
@@ -32,7 +32,7 @@ class WrongToken:
     right: Fraction
 
     def __str__(self) -> str:
-        got, right = apart(self.got, self.right)
+        got, right = format_distinct(self.got, self.right)
         return f"{self.sequence}: got {got}, right {right}"
 
     def document(self) -> dict[str, Any]:

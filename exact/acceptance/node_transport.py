@@ -23,7 +23,7 @@ from rheo_core.models import Prefix
 
 
 @dataclass(frozen=True)
-class Step:
+class TransportStep:
     """What the rule does at an accepted node: Q over the sets of kept children, and the flow from sets to tokens."""
 
     chance: Any
@@ -37,7 +37,7 @@ def node_transport(p: Callable[[Prefix], Any], trees: TreeLaw, prefix: Prefix = 
     return fraction(sum(accepted, ZERO))
 
 
-def steps(p: Callable[[Prefix], Any], trees: TreeLaw, prefix: Prefix = ()) -> Iterator[tuple[Path, Step]]:
+def steps(p: Callable[[Prefix], Any], trees: TreeLaw, prefix: Prefix = ()) -> Iterator[tuple[Path, TransportStep]]:
     """The rule, node by node from the root: each path that it can accept, with what it does there."""
     depth = max((len(path) for tree in trees for path, _, _ in tree), default=0)
     reached: dict[Path, dict[View, Any]] = {(): {View(): ONE}}  # at each accepted path, what may have been seen
@@ -57,7 +57,7 @@ def steps(p: Callable[[Prefix], Any], trees: TreeLaw, prefix: Prefix = ()) -> It
             for view, mass in here.items():
                 sets[kept[view]] = sets.get(kept[view], ZERO) + mass / chance
             flow = optimum(p((*prefix, *path)), sets).flow
-            yield path, Step(chance, sets, flow)
+            yield path, TransportStep(chance, sets, flow)
             for (drafted, token), share in flow.items():
                 below = longer.setdefault((*path, token), {})
                 for view, mass in here.items():

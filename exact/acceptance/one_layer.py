@@ -17,7 +17,7 @@ import numpy as np
 
 from exact.acceptance.one_pool import OneLayerTree
 from exact.enumeration.cycle_law import acceptance_by_depth, cycle_law
-from exact.enumeration.fixed_trees import NodeMethod, node_at
+from exact.enumeration.fixed_trees import FixedTreeMethod, node_at
 from exact.enumeration.rationals import ZERO, fraction, rational_models
 from exact.methods.load import label, own_errors
 from exact.methods.optimum import optimum, pool_law
@@ -58,7 +58,7 @@ def length_and_survival(
 
 def drafted_sets(method: Method, pair: ModelPair, width: int, prefix: Prefix = ()) -> dict[frozenset[int], Any]:
     """The law over the sets of candidates that the method drafts at one parent, all `width` slots kept."""
-    if isinstance(method, NodeMethod):
+    if isinstance(method, FixedTreeMethod):
         node = node_at(pair, prefix, (), method.topology(TreeShape(width, 1, width)).get((), 0))
         return pool_law(lambda chooser: [token for token, _ in method.draft(node, chooser)])
     shape = TreeShape(width, 1, width)

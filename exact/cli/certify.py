@@ -19,16 +19,16 @@ from exact.acceptance import table1
 from exact.acceptance.layer_verdict import LayerVerdict
 from exact.cli import options, tables
 from exact.cli.certify_report import entries, write
-from exact.cli.certify_torch import LIMIT, SECONDS, Bounds
+from exact.cli.certify_torch import LIMIT, SECONDS, RunLimits
 from exact.cli.certify_torch import run as certify_torch
-from exact.enumeration.rationals import apart, rational_models
+from exact.enumeration.rationals import format_distinct, rational_models
 from exact.enumeration.size_estimate import ANNOUNCED, work
 from exact.methods.load import label, load_method, own_errors, with_lead
 from exact.methods.rows_file import Rows
 from exact.runtime.journal import Journal, resumed
 from exact.search.summary import rows_line
 from exact.verdict.certificate import CERTIFICATE_KINDS, Certificate
-from exact.verdict.certify import Models, certify_on
+from exact.verdict.certify import CheckedModels, certify_on
 from exact.verdict.counterexample import Counterexample
 from rheo_core import DEFAULT_SUPPORT, InvalidInput, Method, ModelPair, TreeMethod, TreeShape, methods
 from rheo_core.checks import check_count
@@ -87,7 +87,7 @@ MARKS = {True: "proved", False: "[red]refuted[/]", None: "-"}
 
 
 @dataclass(frozen=True)
-class Job:
+class CertifyJob:
     """Methods that share their draft trees, on one set of rows (None: Table 1's); the numbers keep the order."""
 
     methods: tuple[tuple[int, Method], ...]
@@ -160,7 +160,7 @@ def command(
             raise InvalidInput("length", length, "no --length beside --torch: the name `length` in the file says it")
         if plot is not None:
             raise InvalidInput("plot", str(plot), "no --plot beside --torch: --report shows its law")
-        bounds = Bounds(LIMIT if limit is None else limit, SECONDS if seconds is None else seconds)
+        bounds = RunLimits(LIMIT if limit is None else limit, SECONDS if seconds is None else seconds)
         return certify_torch(torch, target, coins, bounds, as_json, save, report, dtype, eps)
     about = (("target", target), ("limit", limit), ("seconds", seconds), ("dtype", dtype), ("eps", eps))
     for name, given in about:
@@ -229,16 +229,16 @@ def wrong_proxies() -> list[Method]:
     return [methods["rheo-adhoc"], methods["rheo-raw"]]
 
 
-def jobs_on(rows: Rows | None, rules: list[Method], shape: TreeShape) -> list[Job]:
+def jobs_on(rows: Rows | None, rules: list[Method], shape: TreeShape) -> list[CertifyJob]:
     """The methods on one set of rows, those with the same draft trees together."""
     alike: dict[Hashable, list[tuple[int, Method]]] = {}
     for number, rule in enumerate(rules):
         trees = (rule.leads(shape), id(rule.proxy), rule.construction) if isinstance(rule, TreeMethod) else number
         alike.setdefault(trees, []).append((number, rule))
-    return [Job(tuple(group), rows, shape) for group in alike.values()]
+    return [CertifyJob(tuple(group), rows, shape) for group in alike.values()]
 
 
-def announce(jobs: list[Job]) -> None:
+def announce(jobs: list[CertifyJob]) -> None:
     """Say on stderr how large the largest enumeration is, where it will take a while."""
     sizes = []
     for job in jobs:
@@ -255,7 +255,7 @@ def announce(jobs: list[Job]) -> None:
 
 
 def run(
-    jobs: Sequence[Job], executor: Executor | None = None, journal: Journal | None = None, show: bool = False
+    jobs: Sequence[CertifyJob], executor: Executor | None = None, journal: Journal | None = None, show: bool = False
 ) -> list[Result]:
     """Certify each job, with a progress bar on stderr; results by rows, then in the order of the methods."""
     found: list[tuple[int, int, Result]] = []
@@ -269,11 +269,15 @@ def run(
     return [each for _, _, each in sorted(found, key=lambda item: item[:2])]
 
 
-def certify_job(jobs: Sequence[Job], which: int) -> list[tuple[int, Result]]:
+def certify_job(jobs: Sequence[CertifyJob], which: int) -> list[tuple[int, Result]]:
     """Certify the methods of one job; an exception inside a user's own rule becomes one line that names it."""
     job = jobs[which]
     rows = job.rows
-    models = Models.read(rows.target, rows.draft, rows.ids) if rows else Models.read(table1.target, table1.draft)
+    models = (
+        CheckedModels.read(rows.target, rows.draft, rows.ids)
+        if rows
+        else CheckedModels.read(table1.target, table1.draft)
+    )
     results = []
     for number, method in job.methods:
         with own_errors(method):
@@ -356,7 +360,7 @@ def wrong_line(certificate: Certificate) -> str:
 
 def probabilities(found: Counterexample) -> str:
     """The wrong sequence with its two probabilities."""
-    got, right = apart(found.got, found.right)
+    got, right = format_distinct(found.got, found.right)
     return f"P({', '.join(map(str, found.sequence))}) = {got}, right is {right}"
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from exact.acceptance import table1
 from exact.acceptance.one_layer import OneLayer, one_layer
 from exact.cli import options
-from exact.enumeration.fixed_trees import NodeMethod
+from exact.enumeration.fixed_trees import FixedTreeMethod
 from exact.methods.load import own_errors
 from exact.methods.rows_file import Rows
 from exact.report import Entry, certificates_page, draw_certificates, save_figure
 from exact.runtime import atomic_files
 from exact.verdict.certificate import Certificate
-from exact.verdict.certify import Models
+from exact.verdict.certify import CheckedModels
 from exact.verdict.shared_trees import enumerate_trees
 from rheo_core import Method, TreeMethod
 
@@ -29,12 +29,12 @@ def entries(
     labelled: bool,
 ) -> list[Entry]:
     """An entry for each (label, name of the rows, certificate), with the trees and the optimum of what was asked."""
-    read: dict[str, Models] = {}
+    read: dict[str, CheckedModels] = {}
     made = []
     for (label, name, certificate), (method, rows), source in zip(certificates, asked, sources, strict=True):
         if name not in read:
             given = (rows.target, rows.draft, rows.ids) if rows else (table1.target, table1.draft, None)
-            read[name] = Models.read(*given)
+            read[name] = CheckedModels.read(*given)
         names = rows.names if rows else table1.NAMES
         with own_errors(method):
             trees = (
@@ -55,8 +55,8 @@ def write(report: Path | None, plot: Path | None, shown: Sequence[Entry]) -> Non
         save_figure(draw_certificates(shown), plot)
 
 
-def _layer(models: Models, method: Method, certificate: Certificate) -> OneLayer | None:
+def _layer(models: CheckedModels, method: Method, certificate: Certificate) -> OneLayer | None:
     """Acceptance at the root beside the optimum; not for a cycle function, whose drafts are not known."""
-    if not isinstance(method, TreeMethod | NodeMethod) or certificate.vocabulary > OPTIMUM_VOCABULARY:
+    if not isinstance(method, TreeMethod | FixedTreeMethod) or certificate.vocabulary > OPTIMUM_VOCABULARY:
         return None
     return one_layer(method, models.exact, certificate.shape.width, certificate.prefix)

@@ -22,9 +22,9 @@ from typing import Any
 
 from exact.cli import options
 from exact.enumeration.exits import Stop
-from exact.enumeration.walk import EnumerationError, TooManyDraws, TooManyOutcomes, share
+from exact.enumeration.walk import EnumerationError, TooManyDraws, TooManyOutcomes, format_mass
 from exact.interception.decoders import certify_decoder, is_decoder
-from exact.interception.function_certificate import FunctionCertificate, plain
+from exact.interception.function_certificate import FunctionCertificate, to_json_value
 from exact.interception.narrow_inputs import declared_type
 from exact.interception.session import Coins, covered
 from exact.interception.torch_law import Interception
@@ -41,7 +41,7 @@ SECONDS = 600.0
 
 
 @dataclass(frozen=True)
-class Bounds:
+class RunLimits:
     """How long a function may be followed: outcomes, and seconds of time (0: no limit)."""
 
     outcomes: int = LIMIT
@@ -58,11 +58,11 @@ class Bounds:
         return self.outcomes or None
 
 
-class OutOfTime(EnumerationError):
+class FunctionOutOfTime(EnumerationError):
     """More time than was given; what was enumerated until then is said."""
 
     def __init__(self, seconds: float, mass: Fraction | None) -> None:
-        held = "" if mass is None else f" (the runs enumerated hold {share(mass)} of the mass)"
+        held = "" if mass is None else f" (the runs enumerated hold {format_mass(mass)} of the mass)"
         super().__init__(f"not done after {seconds:g} s{held}; --seconds gives it more, 0 lifts the limit")
 
 
@@ -72,7 +72,7 @@ class _Alarm(Stop):
 
 @contextmanager
 def timed(seconds: float) -> Iterator[None]:
-    """Raise `OutOfTime` after so many seconds, wherever the code under test is (0, or without such signals: never)."""
+    """Raise `FunctionOutOfTime` after so many seconds, wherever the code is (0, or without such signals: never)."""
     if not seconds or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -87,7 +87,7 @@ def timed(seconds: float) -> Iterator[None]:
     try:
         yield
     except _Alarm:
-        raise OutOfTime(seconds, held[0]) from None
+        raise FunctionOutOfTime(seconds, held[0]) from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -97,7 +97,7 @@ def certify_file(
     spec: str,
     target: str | None = None,
     coins: str = "ideal",
-    bounds: Bounds | None = None,
+    bounds: RunLimits | None = None,
     dtype: str | None = None,
     eps: float | None = None,
 ) -> tuple[FunctionCertificate | None, dict[str, Any]]:
@@ -129,7 +129,7 @@ def certify_file(
     if target is not None and target not in names:
         raise InvalidInput("target", f"{path}:{target}", "a name that the file defines")
     right = names.get("target" if target is None else target)
-    bounds = bounds or Bounds()
+    bounds = bounds or RunLimits()
     document: dict[str, Any] = {"command": "certify", "torch": spec}
     try:
         with own_ends(spec, "a function that runs on every branch"), timed(bounds.seconds):
@@ -140,7 +140,7 @@ def certify_file(
                 return certificate, document | certificate.document()
             if right is None:
                 law = Interception(kind, bounds.limit).law(function, *given)
-                rows = [[plain(key), str(mass), float(mass)] for key, mass in law.items()]
+                rows = [[to_json_value(key), str(mass), float(mass)] for key, mass in law.items()]
                 return None, document | {"lossless": None, "verdict": "no target", "law": rows}
             certificate = certify_function(
                 function,
@@ -208,7 +208,7 @@ def run(
     spec: str,
     target: str | None = None,
     coins: str = "ideal",
-    bounds: Bounds | None = None,
+    bounds: RunLimits | None = None,
     as_json: bool = False,
     save: Path | None = None,
     page: Path | None = None,

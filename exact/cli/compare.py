@@ -22,7 +22,7 @@ from exact.acceptance.one_layer import OneLayer, one_layer
 from exact.acceptance.one_pool import path_of
 from exact.acceptance.tree_optimum import best_rules
 from exact.cli import options
-from exact.cli.certify import Job, jobs_on, verdict
+from exact.cli.certify import CertifyJob, jobs_on, verdict
 from exact.cli.tables import blank_table, show
 from exact.methods import methods, references
 from exact.methods.load import label, load_method, own_errors, with_lead
@@ -30,7 +30,7 @@ from exact.methods.rows_file import Rows
 from exact.methods.witnesses import witnesses
 from exact.runtime.journal import Journal, resumed
 from exact.verdict.certificate import CERTIFICATE_KINDS, Certificate
-from exact.verdict.certify import Models, certify, certify_on
+from exact.verdict.certify import CheckedModels, certify, certify_on
 from exact.verdict.document import number
 from rheo_core import DEFAULT_SUPPORT, Method, TreeMethod, TreeShape
 
@@ -39,7 +39,7 @@ KINDS = (*CERTIFICATE_KINDS, LayerVerdict, WrongToken, OneLayer, TreeShape)
 
 
 @dataclass(frozen=True)
-class Entry:
+class CompareRow:
     """One method on one set of rows."""
 
     method: Method
@@ -129,27 +129,27 @@ def compare(
     *,
     executor: Executor | None = None,
     journal: Journal | None = None,
-) -> Iterator[Entry]:
+) -> Iterator[CompareRow]:
     """Every method on every file, file by file; those that share their draft trees are one job."""
     jobs = [job for file in files for job in jobs_on(file, list(rules), shape)]
     keys = {f"{which}: {job}": which for which, job in enumerate(jobs)}
     measured = resumed(partial(_measure, jobs, tree_optimum), keys, executor, journal)
     for file in files:
-        entries: dict[int, Entry] = {}
+        entries: dict[int, CompareRow] = {}
         while len(entries) < len(rules):
             for place, certificate, layer, best in next(measured):
-                entries[place] = Entry(rules[place], file.name, certificate, layer, best)
+                entries[place] = CompareRow(rules[place], file.name, certificate, layer, best)
         yield from (entries[place] for place in range(len(rules)))
 
 
 Measures = tuple[int, Certificate | LayerVerdict, OneLayer, tuple[Fraction, Fraction] | None]
 
 
-def _measure(jobs: Sequence[Job], tree_optimum: bool, which: int) -> tuple[Measures, ...]:
+def _measure(jobs: Sequence[CertifyJob], tree_optimum: bool, which: int) -> tuple[Measures, ...]:
     """Certify the methods of a job, measure one layer of each and, if told, the best rules on its trees."""
     job = jobs[which]
     assert job.rows is not None
-    models = Models.read(job.rows.target, job.rows.draft, job.rows.ids)
+    models = CheckedModels.read(job.rows.target, job.rows.draft, job.rows.ids)
     results: list[Measures] = []
     best, first = None, job.methods[0][1]  # the methods of a job share their draft trees
     if tree_optimum and isinstance(first, TreeMethod) and LayerVerdict.of(first, models.given, job.shape) is None:
@@ -157,7 +157,7 @@ def _measure(jobs: Sequence[Job], tree_optimum: bool, which: int) -> tuple[Measu
     for place, rule in job.methods:
         with own_errors(rule):
             judged = LayerVerdict.of(rule, models.given, job.shape)
-            certificate = judged or certify_on(models, rule, job.shape, second=False)
+            certificate = judged or certify_on(models, rule, job.shape, every_target=False)
             layer = one_layer(rule, models.given, min(job.shape.width, job.shape.budget))
         results.append((place, certificate, layer, best))
     return tuple(results)
@@ -166,10 +166,10 @@ def _measure(jobs: Sequence[Job], tree_optimum: bool, which: int) -> tuple[Measu
 def certify_witness(name: str) -> Certificate:
     """The verdict on a lossy method where its loss must show."""
     witness = witnesses[name]
-    return certify(witness.method, witness.target, witness.draft, witness.shape, second=False)
+    return certify(witness.method, witness.target, witness.draft, witness.shape, every_target=False)
 
 
-def report(entries: list[Entry], shape: TreeShape) -> None:
+def report(entries: list[CompareRow], shape: TreeShape) -> None:
     """A table for each set of rows, the most accepting method first."""
     options.out.print(
         f"width {shape.width}, depth {shape.depth}, budget {shape.budget}. One layer: all {shape.width} slots kept; "
@@ -205,7 +205,7 @@ def report(entries: list[Entry], shape: TreeShape) -> None:
         show(table)
 
 
-def _best(entry: Entry, shown: bool) -> list[str]:
+def _best(entry: CompareRow, shown: bool) -> list[str]:
     if not shown:
         return []
     return (
@@ -215,7 +215,7 @@ def _best(entry: Entry, shown: bool) -> list[str]:
     )
 
 
-def report_labels(entries: list[Entry], refuted: dict[str, Certificate]) -> None:
+def report_labels(entries: list[CompareRow], refuted: dict[str, Certificate]) -> None:
     """Which labels hold."""
     against = [each for each in entries if each.contradicts]
     for each in against:
@@ -230,7 +230,7 @@ def report_labels(entries: list[Entry], refuted: dict[str, Certificate]) -> None
         options.out.print(scope, style="dim", highlight=False, soft_wrap=True)
 
 
-def draw(entries: list[Entry], shape: TreeShape, path: Path) -> None:
+def draw(entries: list[CompareRow], shape: TreeShape, path: Path) -> None:
     """The same as bars, each with the optimum of its own drafts."""
     from exact.report import save_figure
     from exact.report.acceptance import Measured, comparison_figure
@@ -249,7 +249,7 @@ def draw(entries: list[Entry], shape: TreeShape, path: Path) -> None:
     save_figure(comparison_figure(measured, f"K = {shape.width}, D = {shape.depth}, R = {shape.budget}; exact"), path)
 
 
-def _entry(each: Entry) -> dict[str, Any]:
+def _entry(each: CompareRow) -> dict[str, Any]:
     lossless = each.certificate.lossless
     return {
         "method": label(each.method),

@@ -17,7 +17,7 @@ from rich.progress import track
 from exact.acceptance.one_layer import one_layer
 from exact.cli import options
 from exact.cli.tables import blank_table, show
-from exact.faults import Case, cases
+from exact.faults import FaultCase, cases
 from exact.runtime.executors import in_order
 from exact.verdict.certificate import Certificate
 from exact.verdict.document import key, number
@@ -29,13 +29,13 @@ Names = Annotated[
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FaultOutcome:
     """One case run: its law, the verdict on everything that one cycle emits, and what a false alarm costs.
 
     `loses` is the acceptance that is left to gain from the same drafts on one layer; 0 for a fault.
     """
 
-    case: Case
+    case: FaultCase
     law: dict[tuple[int, ...], Fraction]
     total_variation: Fraction
     certificate: Certificate
@@ -86,19 +86,19 @@ def command(
     return options.LOSSLESS if not any(each.problems for each in outcomes) else options.LOSSY
 
 
-def run_all(chosen: Sequence[Case], executor: Executor | None = None) -> Iterator[Outcome]:
+def run_all(chosen: Sequence[FaultCase], executor: Executor | None = None) -> Iterator[FaultOutcome]:
     """Every case, in order; cases of the published list travel by their keys."""
     known = [case.key if cases.get(case.key) is case else case for case in chosen]
     for case, found in zip(chosen, in_order(_measure, known, executor), strict=True):
-        yield Outcome(case, *found)
+        yield FaultOutcome(case, *found)
 
 
-def run(case: Case) -> Outcome:
+def run(case: FaultCase) -> FaultOutcome:
     """One case."""
-    return Outcome(case, *_measure(case))
+    return FaultOutcome(case, *_measure(case))
 
 
-def _measure(case: Case | str) -> tuple[dict[tuple[int, ...], Fraction], Fraction, Certificate, Fraction]:
+def _measure(case: FaultCase | str) -> tuple[dict[tuple[int, ...], Fraction], Fraction, Certificate, Fraction]:
     """The law of the case, its total variation, its certificate and what it loses."""
     if isinstance(case, str):
         case = cases[case]
@@ -110,7 +110,7 @@ def _measure(case: Case | str) -> tuple[dict[tuple[int, ...], Fraction], Fractio
     return first.law(), first.total_variation, case.certificate(), loses
 
 
-def report(outcomes: list[Outcome]) -> None:
+def report(outcomes: list[FaultOutcome]) -> None:
     """The kill table, a block for each kind."""
     table = blank_table()
     for name in ("case", "fault", "verdict", "law of the first token", "TV", "accepts"):
@@ -145,7 +145,7 @@ def report(outcomes: list[Outcome]) -> None:
     )
 
 
-def law_line(outcome: Outcome) -> str:
+def law_line(outcome: FaultOutcome) -> str:
     """The law of the first token, in order of tokens."""
     size = outcome.certificate.vocabulary
     first = [Fraction(0)] * size
@@ -160,7 +160,7 @@ def short(value: Fraction) -> str:
     return text if len(text) <= 9 else f"{float(value):.6f}"
 
 
-def entry(outcome: Outcome) -> dict[str, Any]:
+def entry(outcome: FaultOutcome) -> dict[str, Any]:
     """One case in the document."""
     return {
         "case": outcome.case.key,

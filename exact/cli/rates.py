@@ -19,7 +19,7 @@ from exact.acceptance.one_layer import Choice, Costs, choices, shapes_within
 from exact.acceptance.one_pool import in_closed_form, path_of
 from exact.acceptance.sweeps import Sweep, survival_mean, sweep, sweep_mean, versions_of
 from exact.cli import options
-from exact.cli.rates_tables import Pool, pool_line, pools_of, rationals
+from exact.cli.rates_tables import PoolRates, pool_line, pools_of, rationals
 from exact.cli.tables import blank_table, show
 from exact.enumeration.rationals import rational_models
 from exact.enumeration.size_estimate import ANNOUNCED, spelled, work
@@ -204,7 +204,7 @@ def ranked(versions: Sequence[Method], files: Sequence[Rows], costs: Costs, how:
     return sorted(listed, key=lambda choice: choice.speed, reverse=True)
 
 
-def report_pools(pools: Sequence[Pool], title: str) -> None:
+def report_pools(pools: Sequence[PoolRates], title: str) -> None:
     """Closed forms side by side."""
     table = blank_table()
     columns = ("rows", "m", "n", "Rheo", "bound", "RRSw", "top-K", "A*", "A*-Rheo", "A*-RRSw", "D.3")

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from exact.acceptance.one_pool import WholeRows, in_rationals
-from exact.enumeration.rationals import fraction, written
+from exact.enumeration.rationals import fraction, parse_number
 from exact.methods.rows_file import Rows
 from exact.verdict.document import number
 from rheo_core import InvalidInput, ModelPair, rates
@@ -17,7 +17,7 @@ from rheo_core.models import Prefix
 
 
 @dataclass(frozen=True)
-class Pool:
+class PoolRates:
     """Closed forms of one pool."""
 
     rows: str
@@ -34,7 +34,7 @@ class Pool:
         """The line of the table."""
         values = (self.rheo, self.bound, self.rrsw, self.top_k, self.optimum)
         gaps = (self.optimum - self.rheo, self.optimum - self.rrsw, self.gain)
-        return [str(self.m), str(self.n), *(shown(value) for value in (*values, *gaps))]
+        return [str(self.m), str(self.n), *(format_fraction(value) for value in (*values, *gaps))]
 
     def document(self) -> dict[str, Any]:
         """The line with exact numbers."""
@@ -53,13 +53,13 @@ class Pool:
         }
 
 
-def shown(value: Fraction) -> str:
+def format_fraction(value: Fraction) -> str:
     """A short exact number as it is, a long one to four digits."""
     text = str(value)
     return text if len(text) <= 6 else f"{float(value):.4f}"
 
 
-def pool_line(name: str, p: Any, q: Any, m: int, n: int, ids: Sequence[int] | None = None) -> Pool:
+def pool_line(name: str, p: Any, q: Any, m: int, n: int, ids: Sequence[int] | None = None) -> PoolRates:
     """Every closed form for one p, q, m, n."""
     functions = (
         rates.rheo_rate,
@@ -69,10 +69,10 @@ def pool_line(name: str, p: Any, q: Any, m: int, n: int, ids: Sequence[int] | No
         rates.optimal_rate,
         rates.approximate_gain,
     )
-    return Pool(name, m, n, *(fraction(function(p, q, m, n, ids=ids)) for function in functions))
+    return PoolRates(name, m, n, *(fraction(function(p, q, m, n, ids=ids)) for function in functions))
 
 
-def pools_of(file: Rows, prefix: Prefix, width: int, lead: int | None, n: int | None) -> Iterator[Pool]:
+def pools_of(file: Rows, prefix: Prefix, width: int, lead: int | None, n: int | None) -> Iterator[PoolRates]:
     """Closed forms at one prefix of a file: every m up to K (or the given one), n = K (or the given one).
 
     On whole numbers, so that a real vocabulary takes a second for each m; `pool_line` is the same by the paper's code.
@@ -89,12 +89,12 @@ def pools_of(file: Rows, prefix: Prefix, width: int, lead: int | None, n: int | 
         pool = rows.pool(m)
         bound = pool.bound(size)
         figures = (pool.rate("algorithm_1", size), bound, pool.rate("rrsw", size), pool.top_k(size))
-        yield Pool(file.name, m, size, *figures, pool.optimum(size), bound - pool.bound(size, thinned=True))
+        yield PoolRates(file.name, m, size, *figures, pool.optimum(size), bound - pool.bound(size, thinned=True))
 
 
 def rationals(text: str, name: str) -> list[Fraction]:
     """Numbers or a/b, joined by commas, as exact rationals."""
     try:
-        return [written(part.strip()) for part in text.split(",")]
+        return [parse_number(part.strip()) for part in text.split(",")]
     except (ValueError, ZeroDivisionError):
         raise InvalidInput(name, text, "numbers or a/b joined by commas") from None

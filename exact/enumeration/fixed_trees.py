@@ -44,15 +44,15 @@ class Node:
     at: Place
 
 
-Siblings = list[tuple[int, int]]
+Candidates = list[tuple[int, int]]
 """(token, kind) in slot order; fewer than the width where the draft runs out of tokens."""
 
-Draft = Callable[[Node, Chooser], Siblings]
+Draft = Callable[[Node, Chooser], Candidates]
 VerifySiblings = Callable[[Node, Sequence[int], Chooser], Verdict]
 
 
 @dataclass(frozen=True)
-class NodeMethod:
+class FixedTreeMethod:
     """A topology, a rule that drafts siblings, and a rule that verifies them."""
 
     name: str
@@ -99,7 +99,7 @@ class NodeMethod:
             path = (*path, child)
 
 
-def siblings(method: NodeMethod, node: Node, chooser: Chooser) -> Siblings:
+def siblings(method: FixedTreeMethod, node: Node, chooser: Chooser) -> Candidates:
     """What a method drafts at one parent; raises unless it is at most `width` pairs (token id, kind)."""
     drafted: Any = method.draft(node, chooser) if node.width else []
     if not isinstance(drafted, list | tuple) or not all(isinstance(each, tuple) and len(each) == 2 for each in drafted):
@@ -153,7 +153,7 @@ def nodewise_law(
     return law
 
 
-def node_law(method: NodeMethod, node: Node) -> dict[Verdict, Any]:
+def node_law(method: FixedTreeMethod, node: Node) -> dict[Verdict, Any]:
     """The exact law of (token, slot of the accepted sibling or -1) at one parent."""
 
     def program(chooser: Chooser) -> Verdict:

@@ -64,7 +64,7 @@ def exact(value: Any) -> Any:
     raise InvalidInput("number", value, "a number with an exact value (int, rational or float)")
 
 
-def written(text: str) -> Fraction:
+def parse_number(text: str) -> Fraction:
     """A number as a person writes it: 3/10, 0.3, 3e-1. Raises `ValueError` and `ZeroDivisionError`.
 
     So does an exponent of more than four digits: a Fraction would write out all its zeros.
@@ -80,12 +80,14 @@ def fraction(value: Any) -> Fraction:
     return Fraction(int(number.numerator), int(number.denominator))
 
 
-def apart(one: Any, other: Any) -> tuple[str, str]:
+def format_distinct(one: Any, other: Any) -> tuple[str, str]:
     """Two numbers as fractions where both are short, else with as many digits as it takes to tell them apart.
 
     >>> from fractions import Fraction
-    >>> apart(Fraction(3, 5), Fraction(1, 2)), apart(Fraction(1, 3), Fraction(1, 3) + Fraction(1, 10**12))
-    (('3/5', '1/2'), ('0.333333333333', '0.333333333334'))
+    >>> format_distinct(Fraction(3, 5), Fraction(1, 2))
+    ('3/5', '1/2')
+    >>> format_distinct(Fraction(1, 3), Fraction(1, 3) + Fraction(1, 10**12))
+    ('0.333333333333', '0.333333333334')
     """
     numbers = [fraction(each) for each in (one, other)]
     if all(max(abs(each.numerator), each.denominator) < SHORT_PART for each in numbers):

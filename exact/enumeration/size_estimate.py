@@ -72,8 +72,8 @@ def work(drafter: Drafter, prefix: Prefix, shape: TreeShape, probes: int = PROBE
 def _probe(drafter: Drafter, prefix: Prefix, shape: TreeShape, rng: random.Random) -> int:
     """The options along one random growth, multiplied."""
     growth, count = Growth(drafter, prefix, shape), 1
-    while (tail := growth.advance()) is not None:
+    while (tail := growth.next_draw()) is not None:
         options = [token for token, weight in enumerate(tail.tolist()) if weight]
         count *= len(options)
-        growth.settle(rng.choice(options))
+        growth.supply(rng.choice(options))
     return count

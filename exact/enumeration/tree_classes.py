@@ -60,14 +60,14 @@ def grown_classes(drafter: Drafter, prefix: Prefix, shape: TreeShape) -> Iterato
 
     Raises `NotGrowable` for any other proxy than those of Lemma 4.
     """
-    drafter = _held_to_its_word(drafter)
+    drafter = check_ignores_token(drafter)
     shares: dict[int, list[tuple[int, Any]]] = {}  # by q~, which the drafter keeps
     waiting: list[tuple[Growth, int | None, Any]] = [(Growth(drafter, prefix, shape), None, ONE)]
     while waiting:
         growth, token, probability = waiting.pop()
         if token is not None:
-            growth.settle(token)
-        tail = growth.advance()
+            growth.supply(token)
+        tail = growth.next_draw()
         if tail is None:
             yield TreeClass(growth.tree(), probability)
             continue
@@ -80,15 +80,15 @@ def grown_classes(drafter: Drafter, prefix: Prefix, shape: TreeShape) -> Iterato
         waiting.append((growth, first, probability * first_share))
 
 
-def _held_to_its_word(drafter: Drafter) -> Drafter:
+def check_ignores_token(drafter: Drafter) -> Drafter:
     """The drafter with a check on a user's proxy that says it ignores Y; the built-in ones are known to."""
     proxy = drafter.proxy
     if any(proxy is known for known in IGNORING) or type(proxy) is Constant or getattr(proxy, "uses_token", True):
         return drafter
-    return Drafter(drafter.pair, drafter.width, drafter.m, _Ignoring(proxy))
+    return Drafter(drafter.pair, drafter.width, drafter.m, _TokenFreeProxy(proxy))
 
 
-class _Ignoring:
+class _TokenFreeProxy:
     """A proxy that is asked about every token it could be given; where the answers differ it cannot be grown."""
 
     uses_token = False

@@ -2,8 +2,8 @@
 
 The program is run again and again; each run follows the recorded choices of the one before and takes the next branch
 that is left. Nothing about the program is assumed but that it is a function of its draws, and that is checked on
-every replay, and with a `Recall` once more at the end. Floats enter as the exact values that they are, so the law of a
-float32 run is exact too.
+every replay, and with a `ReplayLog` once more at the end. Floats enter as the exact values that they are, so the
+distribution of a float32 run is exact too.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from rheo_core.checks import check_probability, check_weights
 from rheo_core.chooser import Chooser
 
 
-def share(mass: Fraction) -> str:
+def format_mass(mass: Fraction) -> str:
     """A share of the whole in words; one that a float would round to 1 is said by what it lacks.
 
-    >>> share(Fraction(1, 4)), share(1 - Fraction(1, 2**90))
+    >>> format_mass(Fraction(1, 4)), format_mass(1 - Fraction(1, 2**90))
     ('0.25', 'all but 8.08e-28')
     """
     return f"{float(mass):.6g}" if mass == 1 or mass < Fraction(999999, 10**6) else f"all but {float(1 - mass):.3g}"
 
 
-def shown(weight: Any) -> str:
+def format_weight(weight: Any) -> str:
     """An exact weight for a message: as it is where it is short, else about how large.
 
-    >>> shown(Fraction(1, 6)), shown(Fraction(1, 3**10_000))
+    >>> format_weight(Fraction(1, 6)), format_weight(Fraction(1, 3**10_000))
     ('1/6', 'about 10^-4772')
     """
     exactly = fraction(weight)
@@ -62,7 +62,7 @@ class TooManyOutcomes(EnumerationError):
     def __init__(self, limit: int, covered: Fraction) -> None:
         self.limit = limit
         self.covered = covered
-        super().__init__(f"more than {limit} outcomes (those enumerated hold {share(covered)} of the mass)")
+        super().__init__(f"more than {limit} outcomes (those enumerated hold {format_mass(covered)} of the mass)")
 
 
 class TooManyDraws(EnumerationError):
@@ -73,7 +73,7 @@ class TooManyDraws(EnumerationError):
         self.covered = covered
         super().__init__(
             f"a run of more than {most} random calls, which may never end (the runs before it hold "
-            f"{share(covered)} of the mass)"
+            f"{format_mass(covered)} of the mass)"
         )
 
 
@@ -96,21 +96,21 @@ class Walk:
 
     `branch(call, weights)` is the one primitive: it returns the position chosen on this run. `call` is what the program
     asked, compared on every replay; `weights` is only called the first time and gives exact numbers of positive sum. A
-    run of more than `most` calls is refused (None: no such limit).
+    run of more than `max_draws` calls is refused (None: no such limit).
     """
 
-    def __init__(self, most: int | None = None) -> None:
-        self.most = most
+    def __init__(self, max_draws: int | None = None) -> None:
+        self.max_draws = max_draws
         self.path: list[Branch] = []
-        self.asking_again = False
+        self.rerunning = False
         self._weights: list[Any] = [ONE]
         self._depth = 0
 
     def branch(self, call: Hashable, weights: Callable[[], Sequence[Any]], at: Hashable | None = None) -> int:
         """The position chosen on this run among `weights()`; zero weights are never chosen."""
         if self._depth == len(self.path):
-            if self._depth == self.most:
-                raise TooManyDraws(self.most, fraction(self.behind()))
+            if self._depth == self.max_draws:
+                raise TooManyDraws(self.max_draws, fraction(self.covered_mass()))
             self._open(call, list(weights()), at)
         branch = self.path[self._depth]
         if branch.call != call:
@@ -136,7 +136,7 @@ class Walk:
             try:
                 result = run()
             except BaseException as error:
-                error.add_note(f"in the branch {self.describe()}, of weight {shown(self.weight)}")
+                error.add_note(f"in the branch {self.describe()}, of weight {format_weight(self.weight)}")
                 if (found := checked(None, error)) is not error:
                     raise found from error
                 raise
@@ -158,10 +158,10 @@ class Walk:
             self.path.pop()
         return False
 
-    def again(self, run: Callable[[], Any], steps: Sequence[tuple[Branch, int]]) -> Any:
+    def rerun(self, run: Callable[[], Any], steps: Sequence[tuple[Branch, int]]) -> Any:
         """The result of one run, made once more with the choices of `steps`; raises unless it asks for the same."""
         self.path = [Branch(branch.call, [branch.options[taken]], branch.at) for branch, taken in steps]
-        self.asking_again, self.most = True, len(steps)
+        self.rerunning, self.max_draws = True, len(steps)
         self._weights, self._depth = [ONE] * (len(steps) + 1), 0
         try:
             with contained(None):
@@ -172,12 +172,12 @@ class Walk:
             raise NotReproducible(f"a run of {len(steps)} calls made {self._depth} when asked again: {_STATE}")
         return result
 
-    def behind(self) -> Any:
+    def covered_mass(self) -> Any:
         """Exact mass of the runs before the current path."""
-        if self.asking_again:
+        if self.rerunning:
             return ONE
         taken = (sum(weight for _, weight in branch.options[: branch.taken]) for branch in self.path)
-        return sum((mass * share for mass, share in zip(self._weights, taken, strict=False)), ZERO)
+        return sum((mass * format_mass for mass, format_mass in zip(self._weights, taken, strict=False)), ZERO)
 
     def describe(self) -> str:
         """The choices of this run, one after another."""
@@ -222,14 +222,14 @@ def _exact_weights(weights: ArrayLike, asked: tuple[Any, ...]) -> list[Any]:
 
 
 _STATE = "it keeps something between calls, or draws unseen"
-ASKED_AGAIN = 400
+MOST_REPLAYS = 400
 """Runs that are made once more: all of so many, an even sample of more."""
 
 
-class Recall:
+class ReplayLog:
     """Runs that are remembered, to be made once more in reverse order when all are done.
 
-    What a program carries from one run to the next shows there, where the walk itself met each run only once. `touched`
+    What a program carries from one run to the next shows there, where the walk itself met each run only once. `used`
     says whether the run just made is one to remember.
     """
 
@@ -248,14 +248,14 @@ class Recall:
 
     @property
     def asked(self) -> int:
-        """How many are remembered, which `ask` makes again."""
+        """How many are remembered, which `replay` makes again."""
         return len(self._runs)
 
-    def keep(self, walk: Walk, run: Callable[[], Any], result: Any) -> None:
+    def record(self, walk: Walk, run: Callable[[], Any], result: Any) -> None:
         """Remember a run, or not, so that those remembered stay evenly spaced."""
-        if not (self.always or self.touched):
+        if not (self.strict or self.used):
             return
-        self.touched = False
+        self.used = False
         if self._count % self._every == 0:
             self._runs.append((walk, run, [(branch, branch.taken) for branch in walk.path], result))
         self._count += 1
@@ -269,12 +269,12 @@ class Recall:
     def ask(self) -> None:
         """Make the runs again; raises `NotReproducible` where one differs."""
         for walk, run, steps, result in reversed(self._runs):
-            found = walk.again(run, steps)
+            found = walk.rerun(run, steps)
             if found != result and repr(found) != repr(result):  # NaN is not equal to itself
                 raise NotReproducible(f"one run gave {result} and, asked again with the same coins, {found}: {_STATE}")
 
 
-_RECALL: ContextVar[Recall | None] = ContextVar("recall", default=None)
+_LOG: ContextVar[ReplayLog | None] = ContextVar("log", default=None)
 
 
 def current_recall() -> Recall | None:
@@ -283,29 +283,29 @@ def current_recall() -> Recall | None:
 
 
 @contextmanager
-def recalled(recall: Recall) -> Iterator[None]:
+def recorded(log: ReplayLog) -> Iterator[None]:
     """Within, `outcomes` remembers its runs."""
-    token = _RECALL.set(recall)
+    token = _LOG.set(log)
     try:
         yield
     finally:
-        _RECALL.reset(token)
+        _LOG.reset(token)
 
 
 def outcomes(program: Callable[[Chooser], Any], *, limit: int | None = None) -> Iterator[tuple[Any, Any]]:
     """(result, exact weight) of every run of `program(chooser)`, one by one; equal results are not merged."""
     walk = Walk(None if limit is None else DRAWS)
     chooser = ExhaustiveChooser(walk)
-    recall = _RECALL.get()
+    log = _LOG.get()
 
     def run() -> Any:
         return program(chooser)
 
     for count, (result, weight) in enumerate(walk.runs(run)):
-        if recall is not None:
-            recall.keep(walk, run, result)
+        if log is not None:
+            log.record(walk, run, result)
         if limit is not None and count == limit:
-            raise TooManyOutcomes(limit, fraction(walk.behind()))
+            raise TooManyOutcomes(limit, fraction(walk.covered_mass()))
         yield result, weight
 
 

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from exact.faults import coins, draft_law, processing, residuals, rheo, siblings
-from exact.faults.case import Case
+from exact.faults.case import FaultCase
 
-__all__ = ["Case", "cases"]
+__all__ = ["FaultCase", "cases"]
 
-cases: Mapping[str, Case] = MappingProxyType(
+cases: Mapping[str, FaultCase] = MappingProxyType(
     {case.key: case for module in (draft_law, residuals, siblings, coins, processing, rheo) for case in module.CASES}
 )
 """Every case by its key."""

@@ -29,7 +29,7 @@ W_DRAFT = (F(7, 10), F(1, 5), F(1, 10))
 
 
 @dataclass(frozen=True)
-class Case:
+class FaultCase:
     """A fault (or a false alarm), its rows, and the expected result.
 
     `law` lists the expected law of the first `length` tokens (None: only the verdict is pinned here).

@@ -7,9 +7,9 @@ from fractions import Fraction
 from itertools import repeat
 from typing import Any
 
-from exact.enumeration.fixed_trees import Node, NodeMethod, node_at
+from exact.enumeration.fixed_trees import FixedTreeMethod, Node, node_at
 from exact.enumeration.rationals import fraction
-from exact.faults.case import DRAFT, ONE_LAYER, PAIRS, TARGET, Case, F, always, first_token
+from exact.faults.case import DRAFT, ONE_LAYER, PAIRS, TARGET, F, FaultCase, always, first_token
 from exact.methods.parts import chain_of, complete, emit, independent, one_by_one, top
 from rheo_core import Chooser, TreeShape
 from rheo_core.laws import residual, without
@@ -122,44 +122,44 @@ def coin_first(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdi
 
 
 CASES = (
-    Case(
+    FaultCase(
         "D1", KIND, "coins {0, 1/4, 1/2, 3/4} accepted with <=: p = 1/2 accepts 3/4", False,
-        NodeMethod("grid-le", "lossy", complete, top, on_a_grid(strict=False)), always(F(1, 2), F(1, 2)),
+        FixedTreeMethod("grid-le", "lossy", complete, top, on_a_grid(strict=False)), always(F(1, 2), F(1, 2)),
         always(F(2, 3), F(1, 3)), ONE_LAYER, first_token(F(3, 4), F(1, 4)), F(3, 4),
     ),
-    Case(
+    FaultCase(
         "D1b", KIND, "the same with p = 0: accepted with probability 1/4", False,
-        NodeMethod("grid-le", "lossy", complete, top, on_a_grid(strict=False)), always(0, 1),
+        FixedTreeMethod("grid-le", "lossy", complete, top, on_a_grid(strict=False)), always(0, 1),
         always(F(2, 3), F(1, 3)), ONE_LAYER, first_token(F(1, 4), F(3, 4)), F(1, 4),
     ),
-    Case(
+    FaultCase(
         "D1c", KIND, "the same coins with <", True,
-        NodeMethod("grid-lt", "lossless", complete, top, on_a_grid(strict=True)), always(F(1, 2), F(1, 4), F(1, 4)),
-        always(F(2, 3), F(1, 3), 0), PAIRS, first_token(F(1, 2), F(1, 4), F(1, 4)),
+        FixedTreeMethod("grid-lt", "lossless", complete, top, on_a_grid(strict=True)),
+        always(F(1, 2), F(1, 4), F(1, 4)), always(F(2, 3), F(1, 3), 0), PAIRS, first_token(F(1, 2), F(1, 4), F(1, 4)),
     ),
-    Case(
+    FaultCase(
         "D3", KIND, "the acceptance coin is always 0", False,
-        NodeMethod("coin-zero", "lossy", chain_of, independent, always_zero), TARGET, DRAFT, ONE_LAYER,
+        FixedTreeMethod("coin-zero", "lossy", chain_of, independent, always_zero), TARGET, DRAFT, ONE_LAYER,
         first_token(F(7, 10), F(1, 5), F(1, 10)),
     ),
-    Case(
+    FaultCase(
         "DX1", KIND, "the ratio is rounded to eighths before the coin", False,
-        NodeMethod("rounded-ratio", "lossy", chain_of, independent, rounded_ratio), TARGET, DRAFT, ONE_LAYER,
+        FixedTreeMethod("rounded-ratio", "lossy", chain_of, independent, rounded_ratio), TARGET, DRAFT, ONE_LAYER,
         first_token(F(21, 40), F(23, 80), F(3, 16)),
     ),
-    Case(
+    FaultCase(
         "DX2", KIND, "one coin for all positions: the first token is right, the first two are not", False,
         FunctionMethod(_one_uniform(a_level=False), "one-coin-chain", "lossy"), TARGET, DRAFT, TreeShape(1, 2, 2),
         first_token(F(1, 2), F(3, 10), F(1, 5)),
     ),
-    Case(
+    FaultCase(
         "DX3", KIND, "the token and its coin come from one uniform number", False,
         FunctionMethod(_one_uniform(a_level=True), "draw-is-coin", "lossy"), TARGET, DRAFT, ONE_LAYER,
         first_token(F(7, 10), F(1, 5), F(1, 10)),
     ),
-    Case(
+    FaultCase(
         "DX4", KIND, "a coin is tossed and thrown away", True,
-        NodeMethod("spare-coin", "lossless", chain_of, independent, coin_first), TARGET, DRAFT, ONE_LAYER,
+        FixedTreeMethod("spare-coin", "lossless", chain_of, independent, coin_first), TARGET, DRAFT, ONE_LAYER,
         first_token(F(1, 2), F(3, 10), F(1, 5)), F(4, 5),
     ),
 )  # fmt: skip

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from exact.enumeration.fixed_trees import Draft, Node, NodeMethod, Siblings, VerifySiblings, node_at
-from exact.faults.case import DRAFT, ONE_LAYER, TARGET, Case, F, always, as_law, by_prefix, first_token
+from exact.enumeration.fixed_trees import Candidates, Draft, FixedTreeMethod, Node, VerifySiblings, node_at
+from exact.faults.case import DRAFT, ONE_LAYER, TARGET, F, FaultCase, always, as_law, by_prefix, first_token
 from exact.methods.parts import as_point_masses, chain_of, draw, emit, independent, one_by_one, top
 from rheo_core import SAMPLED, Chooser, TreeShape
 from rheo_core.laws import Row, zeroed
@@ -21,9 +21,9 @@ KIND = "q to verify is not the law drawn from"
 Process = Callable[[Node], Row]
 
 
-def chain_method(name: str, draft: Draft, verify: VerifySiblings, lossless: bool = False) -> NodeMethod:
+def chain_method(name: str, draft: Draft, verify: VerifySiblings, lossless: bool = False) -> FixedTreeMethod:
     """A chain with its own way to draft and to verify."""
-    return NodeMethod(name, "lossless" if lossless else "lossy", chain_of, draft, verify)
+    return FixedTreeMethod(name, "lossless" if lossless else "lossy", chain_of, draft, verify)
 
 
 def drawn_from(process: Process) -> Draft:
@@ -51,7 +51,7 @@ def sharpened(node: Node) -> Row:
     return as_law(node.q * node.q)
 
 
-def unless_unlikely(node: Node, chooser: Chooser) -> Siblings:
+def unless_unlikely(node: Node, chooser: Chooser) -> Candidates:
     """Draw a token, and drop it if its own q is below 1/4."""
     token = draw(node.q, node, 0, chooser)
     return [(token, SAMPLED)] if node.q[token] >= F(1, 4) else []
@@ -122,51 +122,51 @@ P4 = always(F(1, 2), F(3, 10), F(1, 5), 0)
 SAME = always(F(1, 2), F(3, 10), F(1, 5))
 
 CASES = (
-    Case(
+    FaultCase(
         "A1", KIND, "drafted by argmax, ratio with the soft q", False,
         chain_method("argmax-drafted", top, tested_with(soft)), TARGET, DRAFT, ONE_LAYER,
         first_token(F(5, 7), F(1, 7), F(1, 7)),
     ),
-    Case(
+    FaultCase(
         "A2", KIND, "drawn from the top-2 law, tested with the raw q", False,
         chain_method("top-2-raw", drawn_from(top_two), tested_with(soft)), P4, Q4, ONE_LAYER,
         first_token(F(4, 7), F(3, 7)), F(1),
     ),
-    Case(
+    FaultCase(
         "A2b", KIND, "drawn from the top-2 law, tested with the top-2 law", True,
         chain_method("top-2", drawn_from(top_two), tested_with(top_two), True), P4, Q4, ONE_LAYER,
         first_token(F(1, 2), F(3, 10), F(1, 5)), F(4, 5),
     ),
-    Case(
+    FaultCase(
         "A4", KIND, "a token of q below 1/4 is dropped, then p is sampled", False,
         chain_method("drop-unlikely", unless_unlikely, tested_with(soft)), SAME, SAME, ONE_LAYER,
         first_token(F(3, 5), F(9, 25), F(1, 25)),
     ),
-    Case(
+    FaultCase(
         "A4b", KIND, "drafting stops after a token of q below 1/4", True,
         FunctionMethod(stop_after_unlikely, "stop-after-unlikely", "lossless"), SAME, SAME, TreeShape(1, 2, 2),
         first_token(F(1, 2), F(3, 10), F(1, 5)), F(1),
     ),
-    Case(
+    FaultCase(
         "A5", KIND, "drawn from q, verified as a point mass", True,
         chain_method("point-mass", independent, as_point_masses, True), TARGET, DRAFT, ONE_LAYER,
         first_token(F(1, 2), F(3, 10), F(1, 5)), F(43, 100),
     ),
-    Case(
+    FaultCase(
         "AX1", KIND, "drawn at temperature 1/2, tested at temperature 1", False,
         chain_method("sharpened-raw", drawn_from(sharpened), tested_with(soft)), TARGET, DRAFT, ONE_LAYER,
         first_token(F(35, 54), F(11, 54), F(4, 27)),
     ),
-    Case(
+    FaultCase(
         "AX2", KIND, "every position tested with the first position's draft row", False,
         FunctionMethod(stale_row, "stale-row", "lossy"), TARGET,
         by_prefix({(): (F(7, 10), F(1, 5), F(1, 10))}, (F(1, 10), F(1, 5), F(7, 10))), TreeShape(1, 2, 2),
     ),
-    Case(
+    FaultCase(
         "AX3", KIND, "drawn from q, tested with a smoothed q", False,
         chain_method("smoothed", independent, tested_with(smoothed)), TARGET, DRAFT, ONE_LAYER,
     ),
-    Case(
+    FaultCase(
         "AX4", KIND, "drawn from the smoothed q and tested with it", True,
         chain_method("smoothed-both", drawn_from(smoothed), tested_with(smoothed), True), TARGET, DRAFT, ONE_LAYER,
         first_token(F(1, 2), F(3, 10), F(1, 5)), F(251, 300),

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from exact.enumeration.fixed_trees import Node, NodeMethod, Siblings, node_at
-from exact.faults.case import DRAFT, ONE_LAYER, TARGET, W_TARGET, Case, F, Model, always, as_law, first_token
+from exact.enumeration.fixed_trees import Candidates, FixedTreeMethod, Node, node_at
+from exact.faults.case import DRAFT, ONE_LAYER, TARGET, W_TARGET, F, FaultCase, Model, always, as_law, first_token
 from exact.methods.parts import chain_of, draw, emit, independent, one_by_one
 from rheo_core import SAMPLED, Chooser, TreeShape
 from rheo_core.laws import Row, excess, residual, zeroed
@@ -95,7 +95,7 @@ def top_8(law: Row) -> Row:
 TRUE_IDS, OFFSETS = (0, 2, 5), (0, 1, 3)
 
 
-def mapped(token_ids: Sequence[int], row_ids: Sequence[int], within_draft: bool = False) -> NodeMethod:
+def mapped(token_ids: Sequence[int], row_ids: Sequence[int], within_draft: bool = False) -> FixedTreeMethod:
     """A chain whose tokens are mapped by `token_ids` and whose draft row is spread by `row_ids`.
 
     `within_draft`: the residual is cut to the tokens that the draft knows.
@@ -104,7 +104,7 @@ def mapped(token_ids: Sequence[int], row_ids: Sequence[int], within_draft: bool 
     def draft_ids(node: Node) -> Row:
         return node.q[list(TRUE_IDS)]
 
-    def drafted(node: Node, chooser: Chooser) -> Siblings:
+    def drafted(node: Node, chooser: Chooser) -> Candidates:
         return [(token_ids[draw(draft_ids(node), node, 0, chooser)], SAMPLED)]
 
     def verify(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdict:
@@ -122,7 +122,7 @@ def mapped(token_ids: Sequence[int], row_ids: Sequence[int], within_draft: bool 
         return emit(residual(node.p, spread), node, chooser)
 
     claim: Any = "lossless" if tuple(token_ids) == tuple(row_ids) and not within_draft else "lossy"
-    return NodeMethod("mapped", claim, chain_of, drafted, verify)
+    return FixedTreeMethod("mapped", claim, chain_of, drafted, verify)
 
 
 def padded_row(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdict:
@@ -137,54 +137,54 @@ COLD_TARGET = processed(TARGET, squared)
 CUT_TARGET = processed(TARGET, top_8)
 
 CASES = (
-    Case(
+    FaultCase(
         "E1", KIND, "top-p .8 given to the draft only", False,
         _engine("top-p-draft-only", TARGET, TARGET, top_8, False), CUT_TARGET, DRAFT, ONE_LAYER, first_token(*W_TARGET),
     ),
-    Case(
+    FaultCase(
         "E1b", KIND, "top-p .8 given to both", True,
         _engine("top-p-both", CUT_TARGET, CUT_TARGET, top_8, True), CUT_TARGET, DRAFT, ONE_LAYER,
         first_token(F(5, 8), F(3, 8)),
     ),
-    Case(
+    FaultCase(
         "EX1", KIND, "temperature given to the bonus row but not to the verified rows", False,
         _engine("cold-bonus", TARGET, COLD_TARGET, unchanged, False), COLD_TARGET, DRAFT, ONE_LAYER,
         first_token(*W_TARGET),
     ),
-    Case(
+    FaultCase(
         "EX2", KIND, "temperature given to the verified rows but not to the bonus row: the first token is right", False,
         _engine("warm-bonus", COLD_TARGET, TARGET, unchanged, False), COLD_TARGET, DRAFT, ONE_LAYER,
         first_token(F(25, 38), F(9, 38), F(2, 19)),
     ),
-    Case(
+    FaultCase(
         "EX3", KIND, "temperature given to the target only, the draft left as it is", True,
         _engine("cold-target", COLD_TARGET, COLD_TARGET, unchanged, True), COLD_TARGET, DRAFT, ONE_LAYER,
         first_token(F(25, 38), F(9, 38), F(2, 19)),
     ),
-    Case(
+    FaultCase(
         "F1", KIND, "token by the true map, row by offsets read as ids", False, mapped(TRUE_IDS, OFFSETS), P6,
         always(F(1, 2), F(3, 10), F(1, 5)), ONE_LAYER, first_token(F(1, 5), 0, F(1, 2), 0, F(1, 20), F(1, 4)),
         ids=TRUE_IDS,
     ),
-    Case(
+    FaultCase(
         "F1b", KIND, "the same wrong map for token and row: accepts 2/5 instead of 3/5", True, mapped(OFFSETS, OFFSETS),
         P6, always(F(1, 2), F(3, 10), F(1, 5)), ONE_LAYER, RIGHT6, F(2, 5), ids=TRUE_IDS,
     ),
-    Case(
+    FaultCase(
         "F1c", KIND, "the true map for both", True, mapped(TRUE_IDS, TRUE_IDS), P6,
         always(F(1, 2), F(3, 10), F(1, 5)), ONE_LAYER, RIGHT6, F(3, 5), ids=TRUE_IDS,
     ),
-    Case(
+    FaultCase(
         "F3", KIND, "a padded logit is in the softmax but masked when drawing", False,
-        NodeMethod("padded", "lossy", chain_of, independent, padded_row), always(F(1, 2), F(1, 2), 0),
+        FixedTreeMethod("padded", "lossy", chain_of, independent, padded_row), always(F(1, 2), F(1, 2), 0),
         always(F(2, 3), F(1, 3), 0), ONE_LAYER, first_token(F(2, 3), F(1, 3)),
     ),
-    Case(
+    FaultCase(
         "FX1", KIND, "the residual is cut to the draft's vocabulary", False,
         mapped(TRUE_IDS, TRUE_IDS, within_draft=True), P6, always(F(1, 2), F(3, 10), F(1, 5)), ONE_LAYER,
         first_token(F(1, 5), 0, F(7, 10), 0, 0, F(1, 10)), ids=TRUE_IDS,
     ),
-    Case(
+    FaultCase(
         "FX2", KIND, "token by offsets read as ids, row by the true map", False, mapped(OFFSETS, TRUE_IDS), P6,
         always(F(1, 2), F(3, 10), F(1, 5)), ONE_LAYER, ids=TRUE_IDS,
     ),

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from exact.enumeration.fixed_trees import Node, VerifySiblings
-from exact.faults.case import DRAFT, ONE_LAYER, TARGET, Case, F, Model, always, as_law, first_token
+from exact.faults.case import DRAFT, ONE_LAYER, TARGET, F, FaultCase, Model, always, as_law, first_token
 from exact.faults.draft_law import chain_method
 from exact.methods.parts import emit, independent
 from rheo_core import Chooser
@@ -79,9 +79,9 @@ def _case(
     target: Model = TARGET,
     draft: Model = DRAFT,
     lossless: bool = False,
-) -> Case:
+) -> FaultCase:
     method = chain_method(f"residual-{after.__name__.replace('_', '-')}", independent, then(after), lossless)
-    return Case(key, KIND, what, lossless, method, target, draft, ONE_LAYER, first_token(*law) if law else None)
+    return FaultCase(key, KIND, what, lossless, method, target, draft, ONE_LAYER, first_token(*law) if law else None)
 
 
 CASES = (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from exact.faults.case import Case, F, Model, always, as_law, by_prefix, first_token
+from exact.faults.case import F, FaultCase, Model, always, as_law, by_prefix, first_token
 from rheo_core import LEAD, SAMPLED, Chooser, Cycle, Tree, TreeMethod, TreeShape, methods, proxies
 from rheo_core.laws import Row, zeroed
 from rheo_core.methods import FunctionMethod
@@ -43,7 +43,7 @@ def by_parent_token(nodes: Nodes, node: int) -> Any:
 
 
 @dataclass(frozen=True)
-class Drafting:
+class FaultyConstruction:
     """A layered construction with its own keys and pools: `prune` keeps R nodes, `grow` picks a level's parents."""
 
     prune: Key = by_rank
@@ -93,7 +93,7 @@ class Drafting:
 class _Faulty(Drafter):
     """A drafter with the pools and the tail law of a faulty construction."""
 
-    def __init__(self, pair: ModelPair, width: int, parts: Drafting) -> None:
+    def __init__(self, pair: ModelPair, width: int, parts: FaultyConstruction) -> None:
         super().__init__(pair, width, parts.lead, parts.proxy)
         self.parts = parts
         self.made: dict[Prefix, Pool] = {}
@@ -230,79 +230,83 @@ def pairs_of(model: Model, changed: dict[tuple[int, ...], Any]) -> dict[tuple[in
 
 
 CASES = (
-    Case(
+    FaultCase(
         "R1", KIND, "ad-hoc proxy 1/4 (Table 1)", False, methods["rheo-adhoc"], P, Q, TOP_TWO,
         first_token(F(3, 5), F(7, 25), F(3, 25)),
     ),
-    Case("R1b", KIND, "the right proxy on the same rows", True, methods["rheo"], P, Q, TOP_TWO, RIGHT, F(1)),
-    Case(
-        "R2", KIND, "a tie between siblings broken by token id", False, Drafting(prune=by_token).method("tie-by-token"),
+    FaultCase("R1b", KIND, "the right proxy on the same rows", True, methods["rheo"], P, Q, TOP_TWO, RIGHT, F(1)),
+    FaultCase(
+        "R2", KIND, "a tie between siblings broken by token id", False,
+        FaultyConstruction(prune=by_token).method("tie-by-token"),
         always(F(1, 2), F(1, 2), 0), TIES, TreeShape(3, 1, 1), first_token(F(3, 4), F(1, 4)),
     ),
-    Case(
-        "R2b", KIND, "a tie across parents broken by token id", False, Drafting(prune=by_token).method("tie-by-token"),
+    FaultCase(
+        "R2b", KIND, "a tie across parents broken by token id", False,
+        FaultyConstruction(prune=by_token).method("tie-by-token"),
         TIES, SIXTHS, TreeShape(2, 2, 4), pairs_of(TIES, {(1, 0): F(3, 16), (1, 2): F(1, 16)}), length=2,
     ),
-    Case(
-        "R2c", KIND, "token id before depth", False, Drafting(prune=token_before_depth).method("token-before-depth"),
+    FaultCase(
+        "R2c", KIND, "token id before depth", False,
+        FaultyConstruction(prune=token_before_depth).method("token-before-depth"),
         TIES, DEEP_Q, TreeShape(2, 2, 2), first_token(F(3, 8), F(1, 2), F(1, 8)),
     ),
-    Case(
-        "R2d", KIND, "the same ties broken by slot", True, Drafting().method("tie-by-slot", True),
+    FaultCase(
+        "R2d", KIND, "the same ties broken by slot", True, FaultyConstruction().method("tie-by-slot", True),
         TIES, SIXTHS, TreeShape(2, 2, 4), first_token(*QUARTERS),
     ),
-    Case(
+    FaultCase(
         "R2e", KIND, "parents ordered by their token", True,
-        Drafting(prune=by_parent_token).method("parents-by-token", True), TIES, SIXTHS,
+        FaultyConstruction(prune=by_parent_token).method("parents-by-token", True), TIES, SIXTHS,
         TreeShape(2, 2, 4), first_token(*QUARTERS),
     ),
-    Case(
-        "R4", KIND, "verified with q(Y) in lines 4 and 8", False, Drafting(tail=raw_tail).method("raw-tail"), P, Q,
-        TOP_TWO, first_token(0, F(2, 5), F(3, 5)),
+    FaultCase(
+        "R4", KIND, "verified with q(Y) in lines 4 and 8", False,
+        FaultyConstruction(tail=raw_tail).method("raw-tail"), P, Q, TOP_TWO, first_token(0, F(2, 5), F(3, 5)),
     ),
-    Case(
+    FaultCase(
         "R4b", KIND, "verified with the proxy in lines 4 and 8", False,
-        Drafting(tail=proxy_as_tail).method("proxy-tail"), P, Q, TOP_TWO, first_token(F(13, 25), F(6, 25), F(6, 25)),
+        FaultyConstruction(tail=proxy_as_tail).method("proxy-tail"), P, Q, TOP_TWO,
+        first_token(F(13, 25), F(6, 25), F(6, 25)),
     ),
-    Case(
+    FaultCase(
         "R5", KIND, "fill slots do not leave Y out: accepts 9/10 instead of 1", True,
-        Drafting(pool=FillsWithY).method("fills-with-y", True), P4, Q4, RHEO_FULL,
+        FaultyConstruction(pool=FillsWithY).method("fills-with-y", True), P4, Q4, RHEO_FULL,
         first_token(F(3, 10), F(1, 10), F(4, 10), F(2, 10)), F(9, 10),
     ),
-    Case("R5b", KIND, "fill slots leave Y out", True, methods["rheo"], P4, Q4, RHEO_FULL, acceptance=F(1)),
-    Case(
+    FaultCase("R5b", KIND, "fill slots leave Y out", True, methods["rheo"], P4, Q4, RHEO_FULL, acceptance=F(1)),
+    FaultCase(
         "R6", KIND, "the residual is not taken after Y is rejected", False,
         TreeMethod("no-residual", "lossy", lead=1, verify=no_residual), P, Q, TOP_TWO,
         first_token(F(1, 4), F(3, 10), F(9, 20)),
     ),
-    Case(
+    FaultCase(
         "RX1", KIND, "Y dropped from the pool where its q is too small", False,
-        Drafting(pool=DropsUnlikelyY).method("drops-unlikely-y"), P, Q, TreeShape(2, 1, 2),
+        FaultyConstruction(pool=DropsUnlikelyY).method("drops-unlikely-y"), P, Q, TreeShape(2, 1, 2),
         first_token(F(3, 5), F(7, 25), F(3, 25)),
     ),
-    Case(
+    FaultCase(
         "RX2", KIND, "m chosen by a fair coin in every cycle", True,
         FunctionMethod(coin_for_m, "coin-for-m", "lossless"), P, Q, TreeShape(3, 2, 4), RIGHT,
     ),
-    Case(
+    FaultCase(
         "RX3", KIND, "proxy max{q(Y), q(x_{m+1})}, which is q(x_{m+1})", True,
         TreeMethod("max-with-q", "lossless", lead=1, proxy=max_with_q), P, Q, TreeShape(2, 2, 3), RIGHT,
     ),
-    Case(
+    FaultCase(
         "RX4", KIND, "proxy min{1, 2 q(Y)}", False, TreeMethod("twice-raw", "lossy", lead=1, proxy=twice_raw),
         P, Q, TreeShape(3, 1, 1), first_token(F(3, 5), F(7, 25), F(3, 25)),
     ),
-    Case(
+    FaultCase(
         "RX5", KIND, "Y verified last, with p instead of what is left of it", False,
         TreeMethod("sampled-last", "lossy", lead=1, verify=sampled_last), P, Q, TOP_TWO,
     ),
-    Case(
+    FaultCase(
         "RX6", KIND, "part of the lead's mass left in q~", False,
-        Drafting(tail=lead_kept_in_tail).method("lead-in-tail"), P, Q, TOP_TWO,
+        FaultyConstruction(tail=lead_kept_in_tail).method("lead-in-tail"), P, Q, TOP_TWO,
     ),
-    Case(
+    FaultCase(
         "RX7", KIND, "equal scores: the sampled slot before the leads", True,
-        Drafting(prune=lead_by_highest_id).method("sampled-first", True), TIES, SIXTHS, TreeShape(2, 2, 4),
+        FaultyConstruction(prune=lead_by_highest_id).method("sampled-first", True), TIES, SIXTHS, TreeShape(2, 2, 4),
         first_token(*QUARTERS),
     ),
 )  # fmt: skip

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from exact.enumeration.fixed_trees import Node, NodeMethod, node_at
-from exact.faults.case import DRAFT, ONE_LAYER, PAIRS, TARGET, Case, F, always, by_prefix, first_token
+from exact.enumeration.fixed_trees import FixedTreeMethod, Node, node_at
+from exact.faults.case import DRAFT, ONE_LAYER, PAIRS, TARGET, F, FaultCase, always, by_prefix, first_token
 from exact.faults.coins import SharedCoin
 from exact.faults.draft_law import chain_method
 from exact.methods.parts import complete, emit, independent, one_by_one, top, without_replacement
@@ -129,66 +129,67 @@ HALVES = (F(1, 2), F(1, 2))
 SHIFTED = FunctionMethod(node_rows_shifted, "shifted-rows", "lossy")
 
 CASES = (
-    Case(
+    FaultCase(
         "C1", KIND, "drawn without replacement, verified as with", False,
-        NodeMethod("without-as-with", "lossy", complete, without_replacement, verify_independent), P3, Q3, PAIRS,
+        FixedTreeMethod("without-as-with", "lossy", complete, without_replacement, verify_independent), P3, Q3, PAIRS,
         first_token(F(1, 5), F(12, 25), F(8, 25)), F(1),
     ),
-    Case(
+    FaultCase(
         "C1b", KIND, "drawn with replacement, verified as without", False,
-        NodeMethod("with-as-without", "lossy", complete, independent, shrinking_or_reject), P3, Q3, PAIRS,
+        FixedTreeMethod("with-as-without", "lossy", complete, independent, shrinking_or_reject), P3, Q3, PAIRS,
         first_token(F(1, 5), F(7, 20), F(9, 20)),
     ),
-    Case("C1c", KIND, "drawn and verified without replacement", True, RRSW, P3, Q3, PAIRS, RIGHT3, F(23, 25)),
-    Case("C1d", KIND, "drawn and verified with replacement", True, RRS, P3, Q3, PAIRS, RIGHT3, F(17, 20)),
-    Case(
+    FaultCase("C1c", KIND, "drawn and verified without replacement", True, RRSW, P3, Q3, PAIRS, RIGHT3, F(23, 25)),
+    FaultCase("C1d", KIND, "drawn and verified with replacement", True, RRS, P3, Q3, PAIRS, RIGHT3, F(17, 20)),
+    FaultCase(
         "C3", KIND, "one coin reused over the renormalised siblings", False,
-        NodeMethod("one-coin", "lossy", complete, top, one_coin), TARGET, DRAFT, PAIRS,
+        FixedTreeMethod("one-coin", "lossy", complete, top, one_coin), TARGET, DRAFT, PAIRS,
         first_token(F(1, 2), F(1, 10), F(2, 5)),
     ),
-    Case(
+    FaultCase(
         "C5", KIND, "deterministic candidates treated as point masses", True,
-        NodeMethod("top-1", "lossless", complete, top, any_order), always(F(51, 100), F(49, 100)),
+        FixedTreeMethod("top-1", "lossless", complete, top, any_order), always(F(51, 100), F(49, 100)),
         always(F(51, 100), F(49, 100)), ONE_LAYER, first_token(F(51, 100), F(49, 100)), F(51, 100),
     ),
-    Case(
+    FaultCase(
         "C7", KIND, "the target row of another node is read", False, SHIFTED,
         by_prefix({(): HALVES, (0,): (F(9, 10), F(1, 10))}, HALVES), always(F(2, 3), F(1, 3)), ONE_LAYER,
         first_token(F(9, 10), F(1, 10)),
     ),
-    Case(
+    FaultCase(
         "C9", KIND, "the first drafted token (argmax) is committed unverified", False,
         chain_method("unverified", top, unverified), TARGET, DRAFT, ONE_LAYER, first_token(1),
     ),
-    Case(
+    FaultCase(
         "C11", KIND, "typical acceptance (eps .09, delta .3): lossy by design", False,
         chain_method("typical-drawn", independent, if_typical), TARGET, DRAFT, ONE_LAYER,
         first_token(F(7, 10), F(1, 5), F(1, 10)),
     ),
-    Case(
+    FaultCase(
         "CX1", KIND, "draws without replacement tested in the target's order", False,
-        NodeMethod("target-order", "lossy", complete, without_replacement, in_order_of_target), P3, Q3, PAIRS,
+        FixedTreeMethod("target-order", "lossy", complete, without_replacement, in_order_of_target), P3, Q3, PAIRS,
     ),
-    Case(
+    FaultCase(
         "CX2", KIND, "the running target is not renormalised between candidates", False,
-        NodeMethod("unnormalised", "lossy", complete, independent, unnormalised), P3, Q3, PAIRS,
+        FixedTreeMethod("unnormalised", "lossy", complete, independent, unnormalised), P3, Q3, PAIRS,
     ),
-    Case(
+    FaultCase(
         "CX3", KIND, "repetitions dropped from draws with replacement", False,
-        NodeMethod("repeats-dropped", "lossy", complete, independent, repeats_dropped), P3, Q3, PAIRS,
+        FixedTreeMethod("repeats-dropped", "lossy", complete, independent, repeats_dropped), P3, Q3, PAIRS,
     ),
-    Case(
+    FaultCase(
         "CX4", KIND, "a rejected draw is zeroed, its law not subtracted", False,
-        NodeMethod("zeroed-siblings", "lossy", complete, without_replacement, zeroed_not_subtracted), P3, Q3, PAIRS,
+        FixedTreeMethod("zeroed-siblings", "lossy", complete, without_replacement, zeroed_not_subtracted),
+        P3, Q3, PAIRS,
     ),
-    Case(
+    FaultCase(
         "CX5", KIND, "point masses tried from the last to the first", True,
-        NodeMethod("last-first", "lossless", complete, top, any_order), TARGET, DRAFT, PAIRS,
+        FixedTreeMethod("last-first", "lossless", complete, top, any_order), TARGET, DRAFT, PAIRS,
         first_token(F(1, 2), F(3, 10), F(1, 5)), F(4, 5),
     ),
-    Case(
+    FaultCase(
         "CX6", KIND, "three draws without replacement on two levels", True,
-        NodeMethod("distinct", "lossless", complete, without_replacement, verify_distinct), TARGET, DRAFT,
+        FixedTreeMethod("distinct", "lossless", complete, without_replacement, verify_distinct), TARGET, DRAFT,
         TreeShape(3, 2, 6), first_token(F(1, 2), F(3, 10), F(1, 5)),
     ),
 )  # fmt: skip

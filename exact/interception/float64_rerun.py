@@ -16,20 +16,20 @@ from typing import Any
 
 import numpy as np
 
-from exact.interception.narrow_inputs import Seen
+from exact.interception.narrow_inputs import NarrowInputs
 from exact.runtime.patches import Patch, applied, filled, names
 
 
-def widened(value: Any, seen: Seen) -> Any:
+def in_float64(value: Any, seen: NarrowInputs) -> Any:
     """An argument in float64: arrays, and tuples, lists and dictionaries of them; anything else as it is."""
     if isinstance(value, np.ndarray | np.floating) and value.dtype.kind == "f":
         if value.dtype == np.float64:
             return value
         return seen.widened(value.astype(np.float64), value.dtype.name, partial(_rounded, value.dtype))
     if type(value) in (list, tuple):
-        return type(value)(widened(item, seen) for item in value)
+        return type(value)(in_float64(item, seen) for item in value)
     if type(value) is dict:
-        return {key: widened(item, seen) for key, item in value.items()}
+        return {key: in_float64(item, seen) for key, item in value.items()}
     return value
 
 
@@ -38,7 +38,7 @@ def _rounded(dtype: np.dtype[Any], row: list[float]) -> list[float]:
     return numbers
 
 
-def widened_function(function: Any, seen: Seen, known: dict[int, Any] | None = None) -> Any:
+def widened_function(function: Any, seen: NarrowInputs, known: dict[int, Any] | None = None) -> Any:
     """A function whose NumPy arrays from outside are in float64: those in its closure, its defaults and its globals,
     and in the functions of its module that it calls. (Torch's are widened where they are used.)"""
     known = {} if known is None else known
@@ -53,7 +53,7 @@ def widened_function(function: Any, seen: Seen, known: dict[int, Any] | None = N
     def outside(value: Any) -> Any:
         if isinstance(value, FunctionType) and value.__module__ == function.__module__:
             return widened_function(value, seen, known)
-        return widened(value, seen) if isinstance(value, np.ndarray | np.floating) else value
+        return in_float64(value, seen) if isinstance(value, np.ndarray | np.floating) else value
 
     named = {name: function.__globals__[name] for name in names(function.__code__) if name in function.__globals__}
     changed = {name: wide for name, value in named.items() if (wide := outside(value)) is not value}
@@ -86,13 +86,13 @@ def _double_in_numpy() -> list[Patch]:
 
 
 @contextmanager
-def float64_throughout(seen: Seen) -> Iterator[None]:
+def float64_throughout(seen: NarrowInputs) -> Iterator[None]:
     """Put the widening in force for NumPy's types, and for torch where it is loaded."""
     with ExitStack() as stack:
         stack.enter_context(applied(_double_in_numpy()))
         if "torch" in sys.modules:
-            from exact.interception.float64_torch import Widened, default_float64
+            from exact.interception.float64_torch import Float64Mode, default_float64
 
             stack.enter_context(default_float64(seen))
-            stack.enter_context(Widened(seen))
+            stack.enter_context(Float64Mode(seen))
         yield

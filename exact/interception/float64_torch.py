@@ -9,16 +9,16 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from exact.interception.narrow_inputs import Seen
+from exact.interception.narrow_inputs import NarrowInputs
 
 _NARROW = (torch.float32, torch.float16, torch.bfloat16)
 _CASTS = {torch.Tensor.float: "float32", torch.Tensor.half: "float16", torch.Tensor.bfloat16: "bfloat16"}
 
 
-class Widened(TorchFunctionMode):
+class Float64Mode(TorchFunctionMode):
     """Replaces every narrower float type asked for, and every narrower tensor met, by float64."""
 
-    def __init__(self, seen: Seen) -> None:
+    def __init__(self, seen: NarrowInputs) -> None:
         super().__init__()
         self.seen = seen
 
@@ -58,7 +58,7 @@ def _name(dtype: torch.dtype) -> str:
 
 
 @contextmanager
-def default_float64(seen: Seen) -> Iterator[None]:
+def default_float64(seen: NarrowInputs) -> Iterator[None]:
     """float64 as the type of new tensors."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)

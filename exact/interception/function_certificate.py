@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from exact.enumeration.rationals import apart, long_numbers
-from exact.enumeration.walk import ASKED_AGAIN
+from exact.enumeration.rationals import format_distinct, long_numbers
+from exact.enumeration.walk import MOST_REPLAYS
 from exact.interception.session import Coins
 
 Law = dict[Any, Fraction]
@@ -49,7 +49,7 @@ class FunctionCertificate:
         """What the verdict is about."""
         coins = "ideal coins" if self.coins == "ideal" else "coins on the grid of their float type"
         how = "exact" if not self.total_variation else "exact law of the floats as they are"
-        again = "replayed" if self.outcomes <= ASKED_AGAIN else "an even sample of the runs replayed"
+        again = "replayed" if self.outcomes <= MOST_REPLAYS else "an even sample of the runs replayed"
         changed = f"; the code changed {', '.join(self.changed)}, put back before every run" if self.changed else ""
         short = f"; {self.continued} short results continued from the target, ends not compared"
         return (
@@ -66,7 +66,7 @@ class FunctionCertificate:
             lines.append(f"rounding in {self.rounding_type}: {within} {float(self.rounding_bound):.3g}")
         if self.got is not None and self.due is not None:
             sequence = ", ".join(map(str, self.sequence)) if isinstance(self.sequence, tuple) else self.sequence
-            got, due = apart(self.got, self.due)
+            got, due = format_distinct(self.got, self.due)
             lines.append(f"P({sequence}) is {got}, right is {due}")
         return "\n".join([*lines, self.scope])
 
@@ -86,13 +86,13 @@ class FunctionCertificate:
             "rounding_bound": number(self.rounding_bound),
             "rounding_type": self.rounding_type,
             "continued": self.continued,
-            "sequence": plain(self.sequence),
+            "sequence": to_json_value(self.sequence),
             "got": number(self.got),
             "due": number(self.due),
             "outcomes": self.outcomes,
             "scope": self.scope,
-            "law": [[plain(key), str(mass), float(mass)] for key, mass in self.law.items()],
-            "right": [[plain(key), str(mass), float(mass)] for key, mass in self.right.items()],
+            "law": [[to_json_value(key), str(mass), float(mass)] for key, mass in self.law.items()],
+            "right": [[to_json_value(key), str(mass), float(mass)] for key, mass in self.right.items()],
         }
 
     def to_json(self) -> str:
@@ -100,6 +100,6 @@ class FunctionCertificate:
         return json.dumps(self.document(), indent=2)
 
 
-def plain(key: Any) -> Any:
+def to_json_value(key: Any) -> Any:
     """A result as a JSON value."""
     return json.loads(json.dumps(key, default=str))

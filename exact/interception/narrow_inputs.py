@@ -36,7 +36,7 @@ def declared_type(dtype: Any, eps: Any) -> Met:
     return f"a type of eps {eps:g}", float(eps), "as declared"
 
 
-class Seen:
+class NarrowInputs:
     """What a run met in narrower types: the types, by name and eps, and the laws that came from outside."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from exact.interception.session import Session, Source
+from exact.interception.session import Source, Tracer
 from exact.runtime.census import stream
 from exact.runtime.patches import Patch, refuser
 from exact.runtime.unseen import unwatched
@@ -25,10 +25,10 @@ _FOLLOWED = (
 )
 
 
-class Draws:
+class NumpyDraws:
     """The methods that NumPy's Generator and RandomState share, over a stream of the session."""
 
-    _session: Session
+    _session: Tracer
     _source: Source
 
     def _filled(self, call: tuple[Any, ...], size: Any, make: Callable[[], Any]) -> Any:
@@ -139,7 +139,7 @@ class Draws:
         return np.eye(len(weights), dtype=np.int64)[drawn]
 
 
-class CaughtGenerator(Draws, np.random.Generator):
+class CaughtNumpyGenerator(NumpyDraws, np.random.Generator):
     """`numpy.random.Generator` over a stream of the session."""
 
     def integers(self, low: Any, high: Any = None, size: Any = None, dtype: Any = None, endpoint: bool = False) -> Any:
@@ -147,7 +147,7 @@ class CaughtGenerator(Draws, np.random.Generator):
         return self._integers(low, high, size, endpoint)
 
 
-class CaughtState(Draws, np.random.RandomState):
+class CaughtState(NumpyDraws, np.random.RandomState):
     """`numpy.random.RandomState`, and the legacy functions, over a stream of the session."""
 
     def rand(self, *shape: int) -> Any:
@@ -175,10 +175,10 @@ def _own(cls: type, original: type) -> None:
 
 
 def _written_here(cls: type, name: str) -> bool:
-    return any(name in vars(owner) for owner in (cls, Draws))
+    return any(name in vars(owner) for owner in (cls, NumpyDraws))
 
 
-_own(CaughtGenerator, np.random.Generator)
+_own(CaughtNumpyGenerator, np.random.Generator)
 _own(CaughtState, np.random.RandomState)
 
 
@@ -186,7 +186,7 @@ def _no_bits(self: Any) -> Any:
     raise Unsupported("Generator.bit_generator", "the bits under a generator", _FOLLOWED)
 
 
-for _class in (CaughtGenerator, CaughtState):
+for _class in (CaughtNumpyGenerator, CaughtState):
     for _name in ("bit_generator", "_bit_generator"):
         setattr(_class, _name, property(_no_bits))
 
@@ -204,7 +204,7 @@ class _StandIn(type):
         return isinstance(instance, cls.original)
 
 
-def numpy_patches(session: Session) -> tuple[list[Patch], dict[int, str]]:
+def numpy_patches(session: Tracer) -> tuple[list[Patch], dict[int, str]]:
     """What catches `numpy.random`, and the names of the functions replaced by the id of the original."""
 
     def prepared(cls: type, seeded: Callable[[Any], Any], seed: Any, source: Source | None = None) -> Any:
@@ -215,11 +215,11 @@ def numpy_patches(session: Session) -> tuple[list[Patch], dict[int, str]]:
         return made
 
     def default_rng(seed: Any = None) -> Any:
-        if isinstance(seed, CaughtGenerator):
+        if isinstance(seed, CaughtNumpyGenerator):
             return seed
         if seed is not None and not isinstance(seed, int | np.integer | list | tuple):
             raise Unsupported("numpy.random.default_rng", seed, "no seed, or an integer")
-        return prepared(CaughtGenerator, _PCG64, seed)
+        return prepared(CaughtNumpyGenerator, _PCG64, seed)
 
     def random_state(seed: Any = None) -> Any:
         return prepared(CaughtState, _STATE, seed)

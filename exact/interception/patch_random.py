@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from exact.enumeration.rationals import exact
-from exact.interception.session import Session, Source
+from exact.interception.session import Source, Tracer
 from exact.interception.symbolic import Uniform
 from exact.runtime.census import stream
 from exact.runtime.patches import Patch
@@ -27,7 +27,7 @@ _ORIGINAL = random.Random
 class CaughtRandom(_ORIGINAL):
     """`random.Random` over a stream of the session."""
 
-    def __init__(self, session: Session, source: Source) -> None:
+    def __init__(self, session: Tracer, source: Source) -> None:
         self._session = session
         self._source = source
 
@@ -149,7 +149,7 @@ def _made_before(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def random_patches(session: Session) -> tuple[list[Patch], dict[int, str]]:
+def random_patches(session: Tracer) -> tuple[list[Patch], dict[int, str]]:
     """What catches `random`, and the names of the functions replaced by the id of the original."""
     shared = CaughtRandom(session, session.globals["random"])
 

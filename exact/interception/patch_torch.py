@@ -23,7 +23,7 @@ from exact.interception import drawn_tensors
 from exact.interception.drawn_tensors import drawn_tensor, settled, weight_rows
 from exact.interception.session import Session, Source
 from exact.interception.symbolic import Uniform
-from exact.interception.symbolic_tensors import OPERATIONS, become, cells, forget, from_cells, kind, name_of
+from exact.interception.symbolic_tensors import OPERATIONS, assign_, elements, forget, from_elements, kind, name_of
 from exact.interception.torch_operations import FUNCTIONS
 from exact.interception.uninitialised import fill_tensor
 from exact.runtime.census import stream
@@ -39,7 +39,7 @@ _MADE_BEFORE = "a generator made during the call, or none"
 class RandomTorch(TorchFunctionMode):
     """Answers torch's random functions from a session; everything else is torch's own."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Tracer) -> None:
         super().__init__()
         self.session = session
         self._blank: tuple[Any, str] | None = None  # uninitialised memory that nothing was done to yet, and its line
@@ -72,7 +72,7 @@ class RandomTorch(TorchFunctionMode):
         generator = kwargs.pop("generator", None)
         if generator is None:
             source = self.session.globals["torch"]
-        elif isinstance(generator, CaughtGenerator) and generator.source._session is self.session:
+        elif isinstance(generator, CaughtTorchGenerator) and generator.source._session is self.session:
             source = generator.source
         else:
             raise Unsupported(f"{name_of(func)}(generator=...)", "a torch.Generator made before the call", _MADE_BEFORE)
@@ -82,7 +82,7 @@ class RandomTorch(TorchFunctionMode):
 class Uncaught(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Refuses every random kernel: one that gets here was called by compiled or composite code unseen above."""
 
-    def __init__(self, session: Session | None = None) -> None:
+    def __init__(self, session: Tracer | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.session = session
 
@@ -154,12 +154,12 @@ def _holds_uniform(data: Any) -> bool:
     return isinstance(data, Uniform)
 
 
-class CaughtGenerator(torch.Generator):
+class CaughtTorchGenerator(torch.Generator):
     """The torch.Generator that code makes during the call: a stream of the session."""
 
     source: Source
 
-    def manual_seed(self, seed: int) -> CaughtGenerator:
+    def manual_seed(self, seed: int) -> CaughtTorchGenerator:
         """Start the stream of a seed."""
         super().manual_seed(seed)
         self.source.seed(stream(self))
@@ -184,10 +184,10 @@ class CaughtGenerator(torch.Generator):
     __reduce__ = graphsafe_get_state = graphsafe_set_state = clone_state  # type: ignore[assignment]
 
 
-def torch_patches(session: Session) -> list[Patch]:
+def torch_patches(session: Tracer) -> list[Patch]:
     """What catches the making and seeding of torch's generators."""
 
-    class Generator(CaughtGenerator):
+    class Generator(CaughtTorchGenerator):
         def __new__(cls, device: Any = "cpu") -> Any:
             generator = super().__new__(cls, device=device)  # type: ignore[call-arg]
             generator.source = Source(session, stream(generator))  # without a seed all start from one
@@ -215,7 +215,7 @@ def torch_patches(session: Session) -> list[Patch]:
 
 
 @contextmanager
-def torch_caught(session: Session) -> Iterator[None]:
+def torch_caught(session: Tracer) -> Iterator[None]:
     """Catch torch's random calls."""
     forget()
     drawn_tensors.forget()
@@ -224,7 +224,7 @@ def torch_caught(session: Session) -> Iterator[None]:
         yield
 
 
-def _uniforms(session: Session, source: Source, like: torch.Tensor, low: Any = 0, high: Any = 1) -> torch.Tensor:
+def _uniforms(session: Tracer, source: Source, like: torch.Tensor, low: Any = 0, high: Any = 1) -> torch.Tensor:
     name = kind(like.dtype)
     if session.coins == "grid" and like.device.type != "cpu":
         raise Unsupported("coins on a grid", f"a generator of {like.device}", "CPU tensors (other grids are not known)")
@@ -233,47 +233,47 @@ def _uniforms(session: Session, source: Source, like: torch.Tensor, low: Any = 0
         fresh = [session.uniform(name) for _ in range(like.numel())]
         return fresh if (low, high) == (0, 1) else [x * (high - low) + low for x in fresh]
 
-    return from_cells(source.draw(("uniform", like.numel(), name, low, high), make), like)
+    return from_elements(source.draw(("uniform", like.numel(), name, low, high), make), like)
 
 
-def _rand(session: Session, source: Source, func: Any, *size: Any, **kwargs: Any) -> Any:
+def _rand(session: Tracer, source: Source, func: Any, *size: Any, **kwargs: Any) -> Any:
     return _uniforms(session, source, torch.empty(*size, **kwargs))
 
 
-def _rand_like(session: Session, source: Source, func: Any, tensor: Any, **kwargs: Any) -> Any:
+def _rand_like(session: Tracer, source: Source, func: Any, tensor: Any, **kwargs: Any) -> Any:
     return _uniforms(session, source, torch.empty_like(_plain(tensor), **kwargs))
 
 
-def _uniform_(session: Session, source: Source, func: Any, tensor: Any, *bounds: Any, **named: Any) -> Any:
+def _uniform_(session: Tracer, source: Source, func: Any, tensor: Any, *bounds: Any, **named: Any) -> Any:
     low, high = _arguments(bounds, named, ("from", 0), ("to", 1))
-    return become(tensor, _uniforms(session, source, _plain(tensor), low, high))
+    return assign_(tensor, _uniforms(session, source, _plain(tensor), low, high))
 
 
-def _exponential_(session: Session, source: Source, func: Any, tensor: Any, *given: Any, **named: Any) -> Any:
+def _exponential_(session: Tracer, source: Source, func: Any, tensor: Any, *given: Any, **named: Any) -> Any:
     (rate,) = _arguments(given, named, ("lambd", 1))
     like = _plain(tensor)
     kind(like.dtype)
     noise = source.draw(
         ("exponential", like.numel(), rate), lambda: [session.exponential(rate) for _ in range(like.numel())]
     )
-    return become(tensor, from_cells(noise, like))
+    return assign_(tensor, from_elements(noise, like))
 
 
-def _bernoulli(session: Session, source: Source, func: Any, tensor: Any, *given: Any, **named: Any) -> Any:
+def _bernoulli(session: Tracer, source: Source, func: Any, tensor: Any, *given: Any, **named: Any) -> Any:
     (p,) = _arguments(given, named, ("p", None))
     values = _known(func, tensor) if p is None else [p] * tensor.numel()
     flips = source.draw(("bernoulli", tuple(values)), lambda: [session.flip("torch.bernoulli", x) for x in values])
     return torch.tensor(flips, dtype=tensor.dtype, device=tensor.device).reshape(tensor.shape)
 
 
-def _bernoulli_(session: Session, source: Source, func: Any, tensor: Any, *given: Any, **named: Any) -> Any:
+def _bernoulli_(session: Tracer, source: Source, func: Any, tensor: Any, *given: Any, **named: Any) -> Any:
     (p,) = _arguments(given, named, ("p", 0.5))
     values = _known(func, p.expand(tensor.shape)) if isinstance(p, torch.Tensor) else [p] * tensor.numel()
     flips = source.draw(("bernoulli", tuple(values)), lambda: [session.flip("torch.bernoulli_", x) for x in values])
     return tensor.copy_(torch.tensor(flips, dtype=tensor.dtype, device=tensor.device).reshape(tensor.shape))
 
 
-def _multinomial(session: Session, source: Source, func: Any, weights: Any, *given: Any, **named: Any) -> Any:
+def _multinomial(session: Tracer, source: Source, func: Any, weights: Any, *given: Any, **named: Any) -> Any:
     count, replacement = _arguments(given, named, ("num_samples", None), ("replacement", False))
     rows, width = weight_rows(session, weights, lambda: _known(func, weights)), weights.shape[-1]
 
@@ -288,7 +288,7 @@ def _multinomial(session: Session, source: Source, func: Any, weights: Any, *giv
     return drawn_tensor(drawn, (*weights.shape[:-1], count), weights.device)
 
 
-def _randint(session: Session, source: Source, func: Any, *given: Any, **kwargs: Any) -> Any:
+def _randint(session: Tracer, source: Source, func: Any, *given: Any, **kwargs: Any) -> Any:
     named = {name: kwargs.pop(name) for name in ("low", "high", "size") if name in kwargs}
     *bounds, size = [*given, *(named[name] for name in ("low", "high", "size") if name in named)]
     low, high = bounds if len(bounds) == 2 else (0, bounds[0])
@@ -296,14 +296,14 @@ def _randint(session: Session, source: Source, func: Any, *given: Any, **kwargs:
     return like.copy_(_integers(session, source, "torch.randint", like, low, high))
 
 
-def _randint_like(session: Session, source: Source, func: Any, tensor: Any, *given: Any, **kwargs: Any) -> Any:
+def _randint_like(session: Tracer, source: Source, func: Any, tensor: Any, *given: Any, **kwargs: Any) -> Any:
     bounds = [*given, *(kwargs.pop(name) for name in ("low", "high") if name in kwargs)]
     low, high = bounds if len(bounds) == 2 else (0, bounds[0])
     like = torch.empty_like(tensor, **kwargs)
     return like.copy_(_integers(session, source, "torch.randint_like", like, low, high))
 
 
-def _random_(session: Session, source: Source, func: Any, tensor: Any, *given: Any, **named: Any) -> Any:
+def _random_(session: Tracer, source: Source, func: Any, tensor: Any, *given: Any, **named: Any) -> Any:
     low, high = _arguments(given, named, ("from", None), ("to", None))
     low, high = (0, low) if high is None else (low, high)
     if high is None:
@@ -311,19 +311,19 @@ def _random_(session: Session, source: Source, func: Any, tensor: Any, *given: A
     return tensor.copy_(_integers(session, source, "Tensor.random_", tensor, low, high))
 
 
-def _integers(session: Session, source: Source, name: str, like: torch.Tensor, low: int, high: int) -> torch.Tensor:
+def _integers(session: Tracer, source: Source, name: str, like: torch.Tensor, low: int, high: int) -> torch.Tensor:
     make: Callable[[], list[int]] = lambda: [session.integer(name, low, high) for _ in range(like.numel())]  # noqa: E731
     drawn = source.draw(("integer", like.numel(), low, high), make)
     return torch.tensor(drawn, dtype=torch.long, device=like.device).reshape(like.shape)
 
 
-def _randperm(session: Session, source: Source, func: Any, n: int, **kwargs: Any) -> Any:
+def _randperm(session: Tracer, source: Source, func: Any, n: int, **kwargs: Any) -> Any:
     order = source.draw(("permutation", n), lambda: session.order("torch.randperm", n))
     return torch.tensor(order, **({"dtype": torch.long} | kwargs))
 
 
 def _gumbel_softmax(
-    session: Session,
+    session: Tracer,
     source: Source,
     func: Any,
     logits: Any,
@@ -349,18 +349,18 @@ def _gumbel_softmax(
     return onehot.movedim(-1, dim)
 
 
-def _refused(session: Session, source: Source, func: Any, *args: Any, **kwargs: Any) -> Any:
+def _refused(session: Tracer, source: Source, func: Any, *args: Any, **kwargs: Any) -> Any:
     raise Unsupported(name_of(func), "a draw that has no finite law", _FOLLOWED)
 
 
 def _plain(tensor: Any) -> torch.Tensor:
     """The tensor without the uniforms it may hold: only its shape and type are wanted."""
-    plain: torch.Tensor = getattr(tensor, "known", tensor)
+    plain: torch.Tensor = getattr(tensor, "known_values", tensor)
     return plain
 
 
 def _known(func: Any, tensor: torch.Tensor) -> list[Any]:
-    numbers = cells(tensor.detach() if not hasattr(tensor, "known") else tensor)
+    numbers = elements(tensor.detach() if not hasattr(tensor, "known_values") else tensor)
     if any(isinstance(x, Uniform) for x in numbers):
         raise Unsupported(name_of(func), "weights that hold a uniform", "known weights")
     return numbers

@@ -41,7 +41,7 @@ def rates(row: Sequence[Uniform], largest: bool, use: str) -> list[Any]:
     E / rate (E exponential). Anything else raises.
     """
     coins = [x.coin for x in row]
-    if len({coin.number for coin in coins}) < len(coins) or not all(coin.fresh for coin in coins):
+    if len({coin.number for coin in coins}) < len(coins) or not all(coin.unused for coin in coins):
         raise Unsupported(use, "uniforms that were used before", "independent noise that is used once")
     if any(coin.step is not None for coin in coins):
         raise Unsupported(use, "coins on a grid, which may tie", "ideal coins")
@@ -110,7 +110,7 @@ class Stream:
 class Source:
     """A generator as the code sees it: a place in a stream."""
 
-    def __init__(self, session: Session, seed: Hashable | None = None) -> None:
+    def __init__(self, session: Tracer, seed: Hashable | None = None) -> None:
         self._session = session
         self.seed(seed)
 
@@ -135,11 +135,11 @@ class Source:
         return result
 
 
-ACTIVE: list[Session] = []
+ACTIVE: list[Tracer] = []
 """The session of the law that is being taken, if any."""
 
 
-class Session:
+class Tracer:
     """One interception: `begin()` starts a run; the other methods are what caught calls turn into.
 
     `standing` are the streams of the global generators where they stand; `filling` is what uninitialised memory holds
@@ -266,7 +266,7 @@ class Session:
         weights = rates([row[i] for i in noisy], largest, name)
         order = [noisy[i] for i in self.without_replacement(name, weights, count)]
         for i in noisy:
-            row[i].coin.spend(f"{name} at {user_line()}")
+            row[i].coin.consume(f"{name} at {user_line()}")
         return order
 
     def _against(self, row: Sequence[Any], noisy: int, largest: bool) -> int:
@@ -308,7 +308,7 @@ def _name(call: Hashable) -> str:
     return str(call[0]) if isinstance(call, tuple) else str(call)
 
 
-def current() -> Session:
+def current() -> Tracer:
     """The session of the law that is being taken."""
     if not ACTIVE:
         raise InvalidInput("a uniform", "used after its law was taken", "use inside the function that is certified")
@@ -317,7 +317,7 @@ def current() -> Session:
 
 def covered() -> Fraction | None:
     """The mass of the runs that are done, of the law that is being taken; None between two runs."""
-    return fraction(ACTIVE[-1].walk.behind()) if ACTIVE else None
+    return fraction(ACTIVE[-1].walk.covered_mass()) if ACTIVE else None
 
 
 def current_chooser() -> ExhaustiveChooser:

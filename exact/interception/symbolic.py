@@ -26,25 +26,25 @@ class Coin:
     for which `<` and `<=` are the same.
     """
 
-    __slots__ = ("branch", "high", "low", "number", "spent", "step")
+    __slots__ = ("branch", "consumed", "high", "low", "number", "step")
 
     def __init__(self, branch: Branch, number: int, step: Any = None) -> None:
         self.branch = branch
         self.number = number
         self.step = step
         self.low, self.high = ZERO, ONE
-        self.spent: str | None = None
+        self.consumed: str | None = None
 
     @property
-    def fresh(self) -> bool:
+    def unused(self) -> bool:
         """Whether nothing is known of it yet."""
-        return self.spent is None and self.low == 0 and self.high == 1
+        return self.consumed is None and self.low == 0 and self.high == 1
 
     def below(self, at: Any, closed: bool) -> bool:
         """u < at, or u <= at where `closed`: an outcome of the walk unless it is known already."""
-        if self.spent is not None:
+        if self.consumed is not None:
             raise Unsupported(
-                "a second use of noise", f"a uniform drawn from by {self.spent}", "noise that is used once"
+                "a second use of noise", f"a uniform drawn from by {self.consumed}", "noise that is used once"
             )
         if isinstance(at, float) and math.isinf(at):
             return at > 0
@@ -63,9 +63,9 @@ class Coin:
         self.low = at
         return False
 
-    def spend(self, use: str) -> None:
+    def consume(self, use: str) -> None:
         """Forget the coin: it has decided a draw whose memory an interval cannot hold."""
-        self.spent = use
+        self.consumed = use
 
 
 class Uniform:

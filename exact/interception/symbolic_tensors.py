@@ -31,10 +31,10 @@ def forget() -> None:
 
 
 class UniformTensor(torch.Tensor):
-    """A tensor with uniforms in it: `known` [shape] numbers and `places` [shape], -1 where the number is known."""
+    """A tensor with uniforms in it: `known_values` [shape]; `symbol_index` [shape], -1 where the number is known."""
 
-    known: torch.Tensor
-    places: torch.Tensor
+    known_values: torch.Tensor
+    symbol_index: torch.Tensor
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -51,7 +51,7 @@ def followed(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
     if operation is None:
         if not holds_uniform((args, kwargs)):
             with plain():
-                return func(*map(known, args), **{key: known(value) for key, value in kwargs.items()})
+                return func(*map(known_values, args), **{key: known_values(value) for key, value in kwargs.items()})
         raise Unsupported(name_of(func), "a tensor that holds a uniform", FOLLOWED)
     with plain():
         return operation(func, *args, **kwargs)
@@ -65,39 +65,39 @@ def name_of(func: Any) -> str:
     return f"Tensor.{name}" if getattr(func, "__objclass__", None) is not None else f"torch.{name}"
 
 
-def wrapped(known: torch.Tensor, places: torch.Tensor, keep: bool = False) -> torch.Tensor:
+def wrapped(known_values: torch.Tensor, symbol_index: torch.Tensor, keep: bool = False) -> torch.Tensor:
     """A tensor from plain ones; the plain one itself where nothing in it is a uniform, unless it is to `keep` places:
     a view of a tensor may come to hold uniforms later."""
-    if not keep and not bool((places >= 0).any()):
-        return known
-    known = known.detach()
-    tensor: UniformTensor = torch.Tensor._make_subclass(UniformTensor, known)
-    tensor.known, tensor.places = known, places
+    if not keep and not bool((symbol_index >= 0).any()):
+        return known_values
+    known_values = known_values.detach()
+    tensor: UniformTensor = torch.Tensor._make_subclass(UniformTensor, known_values)
+    tensor.known_values, tensor.symbol_index = known_values, symbol_index
     return tensor
 
 
-def from_cells(numbers: Sequence[Any], like: torch.Tensor) -> torch.Tensor:
+def from_elements(numbers: Sequence[Any], like: torch.Tensor) -> torch.Tensor:
     """A tensor of the shape and type of `like` whose numbers, in order, are `numbers`, known or uniforms."""
     with plain():
         values = [math.nan if isinstance(x, Uniform) else x for x in numbers]
-        known = torch.tensor(values, dtype=torch.float64).to(like.dtype).reshape(like.shape).to(like.device)
-        return wrapped(known, _stored(numbers, like))
+        known_values = torch.tensor(values, dtype=torch.float64).to(like.dtype).reshape(like.shape).to(like.device)
+        return wrapped(known_values, _stored(numbers, like))
 
 
 def _stored(numbers: Sequence[Any], like: torch.Tensor) -> torch.Tensor:
-    places = []
+    symbol_index = []
     for x in numbers:
-        places.append(len(_STORE) if isinstance(x, Uniform) else -1)
+        symbol_index.append(len(_STORE) if isinstance(x, Uniform) else -1)
         if isinstance(x, Uniform):
             _STORE.append(x)
-    return torch.tensor(places, dtype=torch.long, device=like.device).reshape(like.shape)
+    return torch.tensor(symbol_index, dtype=torch.long, device=like.device).reshape(like.shape)
 
 
 def holds_uniform(value: Any) -> bool:
     """Whether a uniform stands in a value, in its tensors, or in its lists, tuples and dictionaries."""
     if isinstance(value, UniformTensor):
         with plain():
-            return bool((value.places >= 0).any())
+            return bool((value.symbol_index >= 0).any())
     if isinstance(value, list | tuple):
         return any(map(holds_uniform, value))
     if isinstance(value, dict):
@@ -107,33 +107,33 @@ def holds_uniform(value: Any) -> bool:
 
 def lifted(value: Any) -> Any:
     """A uniform by itself as a tensor of no dimension; anything else as it is."""
-    return from_cells([value], torch.empty((), dtype=torch.float64)) if isinstance(value, Uniform) else value
+    return from_elements([value], torch.empty((), dtype=torch.float64)) if isinstance(value, Uniform) else value
 
 
-def known(value: Any) -> Any:
+def known_values(value: Any) -> Any:
     """The plain tensor of known numbers; numbers and plain tensors as they are."""
-    return value.known if isinstance(value, UniformTensor) else math.nan if isinstance(value, Uniform) else value
+    return value.known_values if isinstance(value, UniformTensor) else math.nan if isinstance(value, Uniform) else value
 
 
-def places(value: Any) -> torch.Tensor:
+def symbol_index(value: Any) -> torch.Tensor:
     """Which uniform stands where; -1 everywhere for plain tensors and numbers."""
     value = lifted(value)
     if isinstance(value, UniformTensor):
-        return value.places
+        return value.symbol_index
     shape, device = (value.shape, value.device) if isinstance(value, torch.Tensor) else ((), None)
     return torch.full(shape, -1, dtype=torch.long, device=device)
 
 
-def cells(tensor: Any) -> list[Any]:
+def elements(tensor: Any) -> list[Any]:
     """The numbers of a tensor in order, uniforms where they stand."""
     with plain():
         if not isinstance(tensor, UniformTensor):
             return torch.as_tensor(tensor).flatten().tolist()
-        values, at = tensor.known.flatten().tolist(), tensor.places.flatten().tolist()
+        values, at = tensor.known_values.flatten().tolist(), tensor.symbol_index.flatten().tolist()
     return [_STORE[place] if place >= 0 else x for place, x in zip(at, values, strict=True)]
 
 
-def spread(value: Any, shape: Sequence[int], dtype: torch.dtype) -> list[Any]:
+def broadcast_elements(value: Any, shape: Sequence[int], dtype: torch.dtype) -> list[Any]:
     """The numbers of `value` broadcast to a shape, in the type that torch computes in.
 
     An ideal coin is a real number, which that does not round; a coin on the grid is rounded as torch does.
@@ -143,7 +143,7 @@ def spread(value: Any, shape: Sequence[int], dtype: torch.dtype) -> list[Any]:
         return [value.then(Rounded(FLOAT_TYPES[kind(dtype)])) if narrow else value] * math.prod(shape)
     if isinstance(value, UniformTensor):
         tensor = converted(value, dtype) if _on_grid(value) else value
-        return cells(wrapped(known(tensor).expand(shape), places(tensor).expand(shape)))
+        return elements(wrapped(known_values(tensor).expand(shape), symbol_index(tensor).expand(shape)))
     if isinstance(value, float):
         value = torch.tensor(value, dtype=torch.float64)
     return torch.as_tensor(value).to(dtype).expand(shape).flatten().tolist()
@@ -151,20 +151,20 @@ def spread(value: Any, shape: Sequence[int], dtype: torch.dtype) -> list[Any]:
 
 def _on_grid(tensor: UniformTensor) -> bool:
     """Whether the coins of a tensor are floats of a grid, and not ideal."""
-    return any(isinstance(x, Uniform) and x.coin.step is not None for x in cells(tensor))
+    return any(isinstance(x, Uniform) and x.coin.step is not None for x in elements(tensor))
 
 
-def become(tensor: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+def assign_(tensor: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
     """Make a tensor, in place, what `value` is (its shape, with uniforms or not)."""
     with plain():
         value = converted(value, tensor.dtype)
-        promote(tensor)
-        known(tensor).copy_(known(value))
-        places(tensor).copy_(places(value))
+        make_symbolic_(tensor)
+        known_values(tensor).copy_(known_values(value))
+        symbol_index(tensor).copy_(symbol_index(value))
     return tensor
 
 
-def promote(tensor: torch.Tensor) -> None:
+def make_symbolic_(tensor: torch.Tensor) -> None:
     """Let a plain tensor hold uniforms from now on; one that shares its numbers with other tensors cannot."""
     if isinstance(tensor, UniformTensor):
         return
@@ -177,7 +177,7 @@ def promote(tensor: torch.Tensor) -> None:
         )
     alias, nowhere = tensor.detach(), torch.full_like(tensor, -1, dtype=torch.long, requires_grad=False)
     tensor.__class__ = UniformTensor
-    tensor.known, tensor.places = alias, nowhere  # type: ignore[attr-defined]
+    tensor.known_values, tensor.symbol_index = alias, nowhere  # type: ignore[attr-defined]
 
 
 def converted(value: Any, dtype: torch.dtype) -> Any:
@@ -186,17 +186,17 @@ def converted(value: Any, dtype: torch.dtype) -> Any:
         return value
     if not isinstance(value, UniformTensor):
         return value.to(dtype)
-    numbers = cells(value)
+    numbers = elements(value)
     if not dtype.is_floating_point:
         cast: Callable[[Any], Any] = bool if dtype == torch.bool else int
         numbers = [cast(x) if isinstance(x, Uniform) else x for x in numbers]
-        target = value.known.nan_to_num().to(dtype)
-        flat = [x if place >= 0 else y for place, x, y in
-                zip(value.places.flatten().tolist(), numbers, target.flatten().tolist(), strict=True)]  # fmt: skip
+        target = value.known_values.nan_to_num().to(dtype)
+        index, rounded = value.symbol_index.flatten().tolist(), target.flatten().tolist()
+        flat = [x if symbol >= 0 else y for symbol, x, y in zip(index, numbers, rounded, strict=True)]
         return torch.tensor(flat, dtype=dtype, device=target.device).reshape(target.shape)
     if not _holds(dtype, value.dtype):
         numbers = [x.then(Rounded(FLOAT_TYPES[kind(dtype)])) if isinstance(x, Uniform) else x for x in numbers]
-    return from_cells(numbers, value.known.to(dtype))
+    return from_elements(numbers, value.known_values.to(dtype))
 
 
 def _holds(wide: torch.dtype, narrow: torch.dtype) -> bool:
@@ -216,10 +216,10 @@ def kind(dtype: torch.dtype) -> str:
 def moved(func: Any, *args: Any, **kwargs: Any) -> Any:
     """`func`, which moves the numbers of its first argument."""
     source, *rest = args
-    values = func(known(source), *map(known, rest), **kwargs)
+    values = func(known_values(source), *map(known_values, rest), **kwargs)
     if not isinstance(source, UniformTensor):
         return values
-    where = func(source.places, *map(known, rest), **kwargs)
+    where = func(source.symbol_index, *map(known_values, rest), **kwargs)
     if isinstance(values, torch.Tensor):
         return wrapped(values, where, keep=True)
     return tuple(wrapped(v, w, keep=True) for v, w in zip(values, where, strict=True))

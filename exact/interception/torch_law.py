@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from exact.enumeration.rationals import ZERO, fraction
-from exact.enumeration.walk import DRAWS, NotReproducible, Recall, TooManyOutcomes, UnhashableResult, Walk
+from exact.enumeration.walk import DRAWS, NotReproducible, ReplayLog, TooManyOutcomes, UnhashableResult, Walk
 from exact.interception.patch_numpy import numpy_patches
 from exact.interception.patch_random import random_patches
-from exact.interception.session import ACTIVE, FILLINGS, Coins, Session
+from exact.interception.session import ACTIVE, FILLINGS, Coins, Tracer
 from exact.interception.symbolic import FOLLOWED, Uniform
 from exact.interception.uninitialised import LEGACY, numpy_memory
 from exact.runtime.census import Census, stream, unlisted
@@ -87,9 +87,9 @@ class Interception:
         """(result, exact weight) of every run, one by one; equal results are not merged."""
         if ACTIVE:
             raise Unsupported("torch_law inside torch_law", "a law taken while another is", "one at a time")
-        session = Session(self.coins)
+        session = Tracer(self.coins)
         self.walk = session.walk
-        session.walk.most = None if self.limit is None else DRAWS
+        session.walk.max_draws = None if self.limit is None else DRAWS
         snapshot = Snapshot(function, args, kwargs, self.beside)
         session.standing = _standing()
         names = snapshot.named()
@@ -128,12 +128,12 @@ class Interception:
                 raise self._unseen(session, run, moved)
             return result
 
-        recall = Recall()
+        log = ReplayLog()
         try:
             for count, (result, weight) in enumerate(session.walk.runs(run)):
-                recall.keep(session.walk, run, result)
+                log.record(session.walk, run, result)
                 if self.limit is not None and count == self.limit:
-                    raise TooManyOutcomes(self.limit, fraction(session.walk.behind()))
+                    raise TooManyOutcomes(self.limit, fraction(session.walk.covered_mass()))
                 yield result, weight
             if moved := census.moved(near=False):
                 raise self._unseen(session, run, moved)
@@ -141,29 +141,29 @@ class Interception:
             watch.hooked = False
             for filling in FILLINGS[1:] if session.blanks else ():
                 session.filling = filling
-                self._filled_again(session, recall)
+                self._replay_with_other_fillings(session, log)
             session.filling, first = FILLINGS[0], False
-            self._changed_again(snapshot, recall)
+            self._replay_with_changes(snapshot, log)
         finally:
             self.changed |= dict.fromkeys(snapshot.restore())
 
-    def _filled_again(self, session: Session, recall: Recall) -> None:
+    def _replay_with_other_fillings(self, session: Tracer, log: ReplayLog) -> None:
         """Make the runs again with other numbers in uninitialised memory."""
         try:
-            recall.ask()
+            log.replay()
         except NotReproducible as error:
             where = " and ".join(session.blanks)
             raise NotReproducible(f"the result depends on uninitialised memory: {where} ({error})") from error
 
-    def _changed_again(self, snapshot: Snapshot, recall: Recall) -> None:
+    def _replay_with_changes(self, snapshot: Snapshot, log: ReplayLog) -> None:
         """Make the runs again without putting back what they change."""
         try:
-            recall.ask()
+            log.replay()
         except NotReproducible as error:
             kept = ", ".join(dict.fromkeys([*self.changed, *snapshot.changed()]))
             raise NotReproducible(f"{error} (the code changed {kept})" if kept else str(error)) from error
 
-    def _unseen(self, session: Session, run: Callable[[], Any], moved: Sequence[str]) -> Exception:
+    def _unseen(self, session: Tracer, run: Callable[[], Any], moved: Sequence[str]) -> Exception:
         """The error for a draw that moved a real generator; the run is made once more to find its line."""
         said = f"a random state that moved: {', '.join(moved)}"
         if not session.suspicious:
@@ -177,7 +177,7 @@ class Interception:
         return Unsupported("a draw that was not seen", said, "draws that Python calls on this thread", "this run")
 
     @contextmanager
-    def _caught(self, session: Session, patches: Sequence[Patch]) -> Iterator[None]:
+    def _caught(self, session: Tracer, patches: Sequence[Patch]) -> Iterator[None]:
         ACTIVE.append(session)
         session.active = True
         try:
@@ -188,7 +188,7 @@ class Interception:
             ACTIVE.pop()
 
 
-def _patches(session: Session, function: Any, args: Any, kwargs: Mapping[str, Any]) -> list[Patch]:
+def _patches(session: Tracer, function: Any, args: Any, kwargs: Mapping[str, Any]) -> list[Patch]:
     """Everything that is replaced while the function runs; raises for what was made before and can be seen in it."""
     in_random, originals = random_patches(session)
     in_numpy, in_numpy_names = numpy_patches(session)
@@ -204,7 +204,7 @@ def _patches(session: Session, function: Any, args: Any, kwargs: Mapping[str, An
     return patches + bound_before(originals, patches, replaced)
 
 
-def _torch_caught(session: Session) -> AbstractContextManager[None]:
+def _torch_caught(session: Tracer) -> AbstractContextManager[None]:
     if "torch" not in sys.modules:
         return nullcontext()
     from exact.interception.patch_torch import torch_caught

@@ -15,18 +15,18 @@ import torch
 from exact.interception.symbolic import Uniform
 from exact.interception.symbolic_tensors import (
     UniformTensor,
-    become,
-    cells,
+    assign_,
+    broadcast_elements,
     converted,
-    from_cells,
+    elements,
+    from_elements,
     iterated,
-    known,
+    known_values,
     lifted,
+    make_symbolic_,
     moved,
     name_of,
-    places,
-    promote,
-    spread,
+    symbol_index,
     wrapped,
 )
 from exact.interception.torch_selection import arg_best, argsort, best_with_value, sort, top
@@ -47,9 +47,9 @@ def _binary(act: Callable[[Any, Any], Any], swapped: bool = False) -> Operation:
 
     def run(func: Any, a: Any, b: Any, *, alpha: Any = None, rounding_mode: Any = None, out: Any = None) -> Any:
         _refuse(func, alpha=None if alpha == 1 else alpha, rounding_mode=rounding_mode, out=out)
-        native = func(known(a), known(b))
-        common = torch.result_type(known(a), known(b))
-        left, right = spread(a, native.shape, common), spread(b, native.shape, common)
+        native = func(known_values(a), known_values(b))
+        common = torch.result_type(known_values(a), known_values(b))
+        left, right = broadcast_elements(a, native.shape, common), broadcast_elements(b, native.shape, common)
         left, right = (right, left) if swapped else (left, right)
         numbers = [
             act(x, y) if isinstance(x, Uniform) or isinstance(y, Uniform) else z
@@ -57,7 +57,7 @@ def _binary(act: Callable[[Any, Any], Any], swapped: bool = False) -> Operation:
         ]
         if native.dtype == torch.bool:
             return torch.tensor(numbers, dtype=torch.bool, device=native.device).reshape(native.shape)
-        return from_cells(numbers, native)
+        return from_elements(numbers, native)
 
     return run
 
@@ -65,9 +65,12 @@ def _binary(act: Callable[[Any, Any], Any], swapped: bool = False) -> Operation:
 def _unary(act: Callable[[Any], Any]) -> Operation:
     def run(func: Any, a: UniformTensor, *, out: Any = None) -> Any:
         _refuse(func, out=out)
-        native = func(a.known)
-        return from_cells(
-            [act(x) if isinstance(x, Uniform) else y for x, y in zip(cells(a), native.flatten().tolist(), strict=True)],
+        native = func(a.known_values)
+        return from_elements(
+            [
+                act(x) if isinstance(x, Uniform) else y
+                for x, y in zip(elements(a), native.flatten().tolist(), strict=True)
+            ],
             native,
         )
 
@@ -81,7 +84,7 @@ def _in_place(plain_name: str) -> Operation:
         value = FUNCTIONS[plain_name](getattr(torch.Tensor, plain_name), target, *args, **kwargs)
         if value.shape != target.shape:
             raise Unsupported(name_of(func), f"shapes {tuple(target.shape)} and {tuple(value.shape)}", "equal shapes")
-        return become(target, value)
+        return assign_(target, value)
 
     return run
 
@@ -107,15 +110,18 @@ maximum, minimum = _binary(_greatest), _binary(_least)
 def _joined(func: Any, tensors: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
     tensors = [lifted(x) for x in tensors]
     return wrapped(
-        func([known(x) for x in tensors], *args, **kwargs), func([places(x) for x in tensors], *args, **kwargs)
+        func([known_values(x) for x in tensors], *args, **kwargs),
+        func([symbol_index(x) for x in tensors], *args, **kwargs),
     )
 
 
 def _where(func: Any, condition: Any, a: Any, b: Any, *, out: Any = None) -> Any:
     _refuse(func, out=out)
     a, b = lifted(a), lifted(b)
-    values = torch.where(known(condition), known(a), known(b))
-    return converted(wrapped(values, torch.where(known(condition), places(a), places(b))), values.dtype)
+    values = torch.where(known_values(condition), known_values(a), known_values(b))
+    return converted(
+        wrapped(values, torch.where(known_values(condition), symbol_index(a), symbol_index(b))), values.dtype
+    )
 
 
 def _tensor_where(func: Any, a: Any, condition: Any, b: Any = None, **kwargs: Any) -> Any:
@@ -133,14 +139,14 @@ def _set_item(func: Any, target: Any, index: Any, value: Any) -> None:
         value = lifted(value)
     if isinstance(value, torch.Tensor):
         value = converted(value, target.dtype)
-    promote(target)
-    target.known[index] = known(value)
-    target.places[index] = places(value) if isinstance(value, torch.Tensor) else -1
+    make_symbolic_(target)
+    target.known_values[index] = known_values(value)
+    target.symbol_index[index] = symbol_index(value) if isinstance(value, torch.Tensor) else -1
 
 
 def _copy(func: Any, target: Any, value: Any, non_blocking: bool = False) -> Any:
     value = lifted(value)
-    return become(target, wrapped(known(value).expand(target.shape), places(value).expand(target.shape)))
+    return assign_(target, wrapped(known_values(value).expand(target.shape), symbol_index(value).expand(target.shape)))
 
 
 def _fill(func: Any, target: Any, value: Any) -> Any:
@@ -148,8 +154,8 @@ def _fill(func: Any, target: Any, value: Any) -> Any:
 
 
 def _to(func: Any, a: Any, *args: Any, **kwargs: Any) -> Any:
-    target = func(known(a), *args, **kwargs)
-    there = wrapped(known(a).to(target.device), places(a).to(target.device))
+    target = func(known_values(a), *args, **kwargs)
+    there = wrapped(known_values(a).to(target.device), symbol_index(a).to(target.device))
     return converted(there if target.dtype != a.dtype or target.device != a.device else a, target.dtype)
 
 
@@ -160,20 +166,20 @@ def _type_as(func: Any, a: Any, other: Any) -> Any:
 def _item(func: Any, a: Any) -> Any:
     if a.numel() != 1:
         raise RuntimeError(f"a Tensor with {a.numel()} elements cannot be converted to Scalar")
-    return cells(a)[0]
+    return elements(a)[0]
 
 
 def _list(func: Any, a: Any) -> Any:
     import numpy as np
 
-    return _array(func, a).tolist() if a.ndim else np.asarray(cells(a), dtype=object)[0]
+    return _array(func, a).tolist() if a.ndim else np.asarray(elements(a), dtype=object)[0]
 
 
 def _array(func: Any, a: Any, dtype: Any = None, **kwargs: Any) -> Any:
     import numpy as np
 
     array = np.empty(a.numel(), dtype=object)
-    array[:] = cells(a)
+    array[:] = elements(a)
     array = array.reshape(tuple(a.shape))
     return array if dtype is None else array.astype(dtype)
 
@@ -197,7 +203,7 @@ def _searched(
     width, count = edges.shape[-1], values.shape[-1] if values.ndim else 1
     rows = edges.reshape(-1, width).tolist()
     found = []
-    for i, x in enumerate(cells(values)):
+    for i, x in enumerate(elements(values)):
         row, low, high = rows[(i // count) % len(rows) if edges.ndim > 1 else 0], 0, width
         while low < high:
             middle = (low + high) // 2
@@ -214,7 +220,7 @@ def _bucketize(func: Any, values: Any, edges: Any, **kwargs: Any) -> Any:
 
 def _asked(func: Any, a: Any, *args: Any, **kwargs: Any) -> Any:
     """A question about the tensor and not its numbers."""
-    return func(known(a), *args, **kwargs)
+    return func(known_values(a), *args, **kwargs)
 
 
 def _truth(func: Any, a: Any) -> bool:
@@ -223,7 +229,7 @@ def _truth(func: Any, a: Any) -> bool:
 
 def _no_nan(func: Any, a: Any) -> Any:
     """torch.isnan: a uniform is a number."""
-    return func(known(a)) & (places(a) < 0)
+    return func(known_values(a)) & (symbol_index(a) < 0)
 
 
 def _whole(func: Any, a: Any) -> int:
@@ -243,7 +249,7 @@ def _tensor(func: Any, data: Any, *, dtype: Any = None, device: Any = None, **kw
     array = np.array(data, dtype=object)
     natural = torch.float64 if isinstance(data, np.ndarray) else torch.get_default_dtype()
     like = torch.empty(array.shape, dtype=dtype or natural, device=device)
-    return from_cells([x.item() if isinstance(x, torch.Tensor) else x for x in array.flatten().tolist()], like)
+    return from_elements([x.item() if isinstance(x, torch.Tensor) else x for x in array.flatten().tolist()], like)
 
 
 _MOVES = [

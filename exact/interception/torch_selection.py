@@ -13,20 +13,20 @@ import torch
 
 from exact.interception.session import current
 from exact.interception.symbolic import Uniform
-from exact.interception.symbolic_tensors import cells, known, moved, name_of, places, wrapped
+from exact.interception.symbolic_tensors import elements, known_values, moved, name_of, symbol_index, wrapped
 
 Operation = Callable[..., Any]
 
 
 def _rows(a: Any, dim: int) -> list[list[Any]]:
-    last = wrapped(known(a).movedim(dim, -1), places(a).movedim(dim, -1))
-    numbers, width = cells(last), last.shape[-1]
+    last = wrapped(known_values(a).movedim(dim, -1), symbol_index(a).movedim(dim, -1))
+    numbers, width = elements(last), last.shape[-1]
     return [numbers[i : i + width] for i in range(0, len(numbers), width)]
 
 
 def _best(func: Any, a: Any, dim: int, count: int, largest: bool) -> torch.Tensor:
     """Positions [.., count, ..] of the largest or smallest numbers along a dimension, best first."""
-    native = _known_best(known(a).nan_to_num(), dim, count, largest).movedim(dim, -1)
+    native = _known_best(known_values(a).nan_to_num(), dim, count, largest).movedim(dim, -1)
     found: list[int] = []
     for row, ties in zip(_rows(a, dim), native.reshape(-1, count).tolist(), strict=True):
         noisy = any(isinstance(x, Uniform) for x in row)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from exact.interception.session import Session
+from exact.interception.session import Tracer
 from exact.runtime.patches import Patch
 from exact.runtime.unsupported import in_a_library, user_line
 
@@ -27,7 +27,7 @@ def number_for(filling: float, smallest: Any, largest: Any, floating: bool) -> A
     return 3 if math.isnan(filling) else min(max(math.ceil(filling), smallest), largest)
 
 
-def fill_tensor(session: Session, tensor: Any, start: int = 0) -> Any:
+def fill_tensor(session: Tracer, tensor: Any, start: int = 0) -> Any:
     """Fill a tensor that torch left uninitialised, from its element `start` on, and remember the line."""
     torch = sys.modules["torch"]
     if tensor.numel() > start and tensor.device.type != "meta" and not tensor.is_complex():
@@ -39,7 +39,7 @@ def fill_tensor(session: Session, tensor: Any, start: int = 0) -> Any:
     return tensor
 
 
-def fill_array(session: Session, array: Any) -> Any:
+def fill_array(session: Tracer, array: Any) -> Any:
     """Fill an array that NumPy left uninitialised, and remember the line."""
     kind = array.dtype.kind
     if kind in "fiub" and array.size:
@@ -50,10 +50,10 @@ def fill_array(session: Session, array: Any) -> Any:
     return array
 
 
-class _Array(type):
+class _FreshArray(type):
     """In place of `numpy.ndarray` while code that names it runs: makes filled arrays, and knows all arrays."""
 
-    session: Session
+    session: Tracer
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         array = _NDARRAY(*args, **kwargs)
@@ -69,7 +69,7 @@ class _Array(type):
 _NDARRAY = np.ndarray
 
 
-def numpy_memory(session: Session, names: frozenset[str]) -> list[Patch]:
+def numpy_memory(session: Tracer, names: frozenset[str]) -> list[Patch]:
     """Fill what `numpy.empty` and its kind give; `names` are those that the code uses."""
 
     def filling(original: Any) -> Any:
@@ -81,5 +81,5 @@ def numpy_memory(session: Session, names: frozenset[str]) -> list[Patch]:
 
     patches = [Patch(np, name, filling(getattr(np, name))) for name in ("empty", "empty_like")]
     if "ndarray" in names:
-        patches.append(Patch(np, "ndarray", _Array("ndarray", (), {"session": session})))
+        patches.append(Patch(np, "ndarray", _FreshArray("ndarray", (), {"session": session})))
     return patches

@@ -14,7 +14,7 @@ from typing import Any
 from exact.enumeration.rounding import most_rounding, worst_rounding
 from exact.interception.float64_rerun import default_eps, float64_throughout, widened, widened_function
 from exact.interception.function_certificate import FunctionCertificate, Law
-from exact.interception.narrow_inputs import Seen, declared_type
+from exact.interception.narrow_inputs import NarrowInputs, declared_type
 from exact.interception.session import Coins
 from exact.interception.step_laws import StepLaws
 from exact.interception.targets import (
@@ -80,7 +80,7 @@ def certify_function(
             short.add(result)
         return result
 
-    seen = Seen()
+    seen = NarrowInputs()
     target = target if callable(target) else copied(target)
     native = Interception(coins, limit, beside=target)
     wide = Interception(coins, limit, lambda: float64_throughout(seen), beside=target)
@@ -126,7 +126,7 @@ def certify_function(
     if not variation:
         return certificate(True, "lossless", None, None)
     impossible = _shortest(law, right, lambda got, due: got > 0 and due == 0)
-    args, kwargs = widened(args, seen), widened(kwargs, seen)
+    args, kwargs = in_float64(args, seen), in_float64(kwargs, seen)
     try:
         rerun = widened_function(function, seen)
         law64 = renamed(steps64.outcomes(wide, rerun, *args, **kwargs), lambda result: result)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from itertools import repeat
 
-from exact.enumeration.fixed_trees import NodeMethod
+from exact.enumeration.fixed_trees import FixedTreeMethod
 from exact.methods.parts import chain_of, independent, one_by_one
 
 REFERENCE = "Leviathan et al. 2023 (arXiv 2211.17192); Chen et al. 2023 (arXiv 2302.01318)"
 
-CHAIN = NodeMethod(
+CHAIN = FixedTreeMethod(
     "chain",
     "lossless",
     chain_of,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from exact.enumeration.fixed_trees import Node, NodeMethod, Siblings
+from exact.enumeration.fixed_trees import Candidates, FixedTreeMethod, Node
 from exact.methods.parts import complete, draw
 from rheo_core import LEAD, SAMPLED, Chooser
 from rheo_core.laws import without
@@ -17,10 +17,10 @@ from rheo_core.verification import Verdict, algorithm_1
 REFERENCE = "Hu et al. 2025, Towards Optimal Multi-draft Speculative Decoding (arXiv 2502.18779)"
 
 
-def draft_hybrid(node: Node, chooser: Chooser) -> Siblings:
+def draft_hybrid(node: Node, chooser: Chooser) -> Candidates:
     """k - 1 fixed tokens, then one from what is left of q; none where nothing is left."""
     fixed = list(node.order[: node.width - 1])
-    siblings: Siblings = [(token, LEAD) for token in fixed]
+    siblings: Candidates = [(token, LEAD) for token in fixed]
     rest = without(node.q, fixed)
     return siblings if rest is None else [*siblings, (draw(rest, node, node.width - 1, chooser), SAMPLED)]
 
@@ -34,4 +34,4 @@ def verify(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdict:
     return algorithm_1(node.p, rest, candidates, len(candidates) - 1, len(fixed), chooser, node.at)
 
 
-GREEDY_HYBRID = NodeMethod("greedy-hybrid", "lossless", complete, draft_hybrid, verify)
+GREEDY_HYBRID = FixedTreeMethod("greedy-hybrid", "lossless", complete, draft_hybrid, verify)

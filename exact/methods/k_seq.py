@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from exact.enumeration.fixed_trees import Node, NodeMethod
+from exact.enumeration.fixed_trees import FixedTreeMethod, Node
 from exact.methods.parts import complete, emit, independent
 from rheo_core import Chooser
 from rheo_core.laws import Row, normalise, total
@@ -81,4 +81,4 @@ def _in_type(gamma: Fraction, row: Row) -> Any:
     return gamma if row.dtype == object else row.dtype.type(gamma)
 
 
-K_SEQ = NodeMethod("k-seq", "lossless", complete, independent, verify)
+K_SEQ = FixedTreeMethod("k-seq", "lossless", complete, independent, verify)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from exact.enumeration.fixed_trees import Draft, Node, NodeMethod
+from exact.enumeration.fixed_trees import Draft, FixedTreeMethod, Node
 from exact.enumeration.rationals import exact, exact_law
 from exact.methods.optimum import Optimum, optimum, pool_law
 from exact.methods.parts import complete, emit, without_replacement
@@ -68,4 +68,4 @@ def _row(numbers: list[Any]) -> Row:
     return row
 
 
-OT_OPTIMUM = NodeMethod("ot-optimum", "lossless", complete, without_replacement, Transport(without_replacement))
+OT_OPTIMUM = FixedTreeMethod("ot-optimum", "lossless", complete, without_replacement, Transport(without_replacement))

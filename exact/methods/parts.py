@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from exact.enumeration.fixed_trees import Node, Siblings, Topology, Widths
+from exact.enumeration.fixed_trees import Candidates, Node, Topology, Widths
 from rheo_core import LEAD, SAMPLED, Chooser, InvalidInput, TreeShape
 from rheo_core.laws import Row, residual, without
 from rheo_core.tree import SlotPath
@@ -72,14 +72,14 @@ def draw(law: Row, node: Node, slot: int, chooser: Chooser) -> int:
     return chooser.index(law, ("tail", *node.at, slot))
 
 
-def independent(node: Node, chooser: Chooser) -> Siblings:
+def independent(node: Node, chooser: Chooser) -> Candidates:
     """Tokens drawn one by one from q, repetitions included."""
     return [(draw(node.q, node, slot, chooser), SAMPLED) for slot in range(node.width)]
 
 
-def without_replacement(node: Node, chooser: Chooser) -> Siblings:
+def without_replacement(node: Node, chooser: Chooser) -> Candidates:
     """Tokens drawn one by one from what is left of q; fewer than the width where q runs out of tokens."""
-    siblings: Siblings = []
+    siblings: Candidates = []
     law: Row | None = node.q
     for slot in range(node.width):
         if law is None:
@@ -89,7 +89,7 @@ def without_replacement(node: Node, chooser: Chooser) -> Siblings:
     return siblings
 
 
-def top(node: Node, chooser: Chooser) -> Siblings:
+def top(node: Node, chooser: Chooser) -> Candidates:
     """The draft's best tokens, nothing drawn."""
     return [(token, LEAD) for token in node.order[: node.width]]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import repeat
 
-from exact.enumeration.fixed_trees import Node, NodeMethod
+from exact.enumeration.fixed_trees import FixedTreeMethod, Node
 from exact.methods.parts import complete, independent, one_by_one, without_replacement
 from rheo_core import Chooser
 from rheo_core.laws import Row, without
@@ -41,5 +41,5 @@ def verify_distinct(node: Node, candidates: Sequence[int], chooser: Chooser) -> 
     return one_by_one(node, candidates, shrinking(node.q, candidates), chooser)
 
 
-RRS = NodeMethod("rrs", "lossless", complete, independent, verify_independent)
-RRSW = NodeMethod("rrsw", "lossless", complete, without_replacement, verify_distinct)
+RRS = FixedTreeMethod("rrs", "lossless", complete, independent, verify_independent)
+RRSW = FixedTreeMethod("rrsw", "lossless", complete, without_replacement, verify_distinct)

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from exact.enumeration.rationals import converted_row, exact_law, written
+from exact.enumeration.rationals import converted_row, exact_law, parse_number
 from rheo_core import DraftRow, InvalidInput
 from rheo_core.checks import check_count, check_law, check_temperature
 from rheo_core.laws import Row, normalise, softmax, zeroed
@@ -237,7 +237,7 @@ def _checked(context: Any, key: str, name: str) -> Context:
 
 def _rational(value: int | float | str, where: str) -> Fraction:
     try:
-        return written(value) if isinstance(value, str) else Fraction(value)
+        return parse_number(value) if isinstance(value, str) else Fraction(value)
     except (ValueError, ZeroDivisionError, OverflowError):
         raise InvalidInput(where, value, 'a number or an "a/b" string, b not 0') from None
 

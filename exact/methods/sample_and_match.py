@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from exact.enumeration.fixed_trees import Node, NodeMethod
+from exact.enumeration.fixed_trees import FixedTreeMethod, Node
 from exact.methods.parts import complete, emit, without_replacement
 from rheo_core import Chooser
 from rheo_core.verification import Verdict
@@ -22,4 +22,4 @@ def verify(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdict:
     return token, candidates.index(token) if token in candidates else -1
 
 
-SAMPLE_AND_MATCH = NodeMethod("sample-and-match", "lossless", complete, without_replacement, verify)
+SAMPLE_AND_MATCH = FixedTreeMethod("sample-and-match", "lossless", complete, without_replacement, verify)

@@ -12,7 +12,7 @@ from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
-from exact.enumeration.fixed_trees import NodeMethod, Widths, node_at, node_law
+from exact.enumeration.fixed_trees import FixedTreeMethod, Widths, node_at, node_law
 from exact.methods.parts import widths_of
 from exact.methods.rejection import RRSW
 from rheo_core import InvalidInput, TreeShape
@@ -81,9 +81,9 @@ def topology(shape: TreeShape, rates: Sequence[Any] = HALVES) -> Widths:
     return widths_of(best_paths(tuple(rates)[: shape.width], shape.budget, shape.depth))
 
 
-def sequoia(rates: Sequence[Any] = HALVES, name: str = "sequoia") -> NodeMethod:
+def sequoia(rates: Sequence[Any] = HALVES, name: str = "sequoia") -> FixedTreeMethod:
     """Siblings drawn without replacement on the best topology for `rates`."""
-    return NodeMethod(name, "lossless", partial(topology, rates=tuple(rates)), RRSW.draft, RRSW.verify)
+    return FixedTreeMethod(name, "lossless", partial(topology, rates=tuple(rates)), RRSW.draft, RRSW.verify)
 
 
 SEQUOIA = sequoia()

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from exact.enumeration.fixed_trees import Node, NodeMethod, Siblings, Widths
+from exact.enumeration.fixed_trees import Candidates, FixedTreeMethod, Node, Widths
 from exact.methods.parts import complete, draw, emit
 from rheo_core import LEAD, SAMPLED, Chooser, InvalidInput, TreeShape
 from rheo_core.laws import Row, normalise, total, without, zeroed
@@ -28,7 +28,7 @@ def pairs(shape: TreeShape) -> Widths:
     return complete(TreeShape(2, shape.depth, shape.budget - shape.budget % 2))
 
 
-def draft_pair(node: Node, chooser: Chooser) -> Siblings:
+def draft_pair(node: Node, chooser: Chooser) -> Candidates:
     """(x, a) or (a, x); a alone where q is all on it."""
     best = _best(node.q)
     others = without(node.q, [best])
@@ -77,4 +77,4 @@ def _best(q: Row) -> int:
     return int(np.argmax(q))
 
 
-SPECHUB = NodeMethod("spechub", "lossless", pairs, draft_pair, verify)
+SPECHUB = FixedTreeMethod("spechub", "lossless", pairs, draft_pair, verify)

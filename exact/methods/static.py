@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from exact.enumeration.fixed_trees import NodeMethod, Topology, Widths
+from exact.enumeration.fixed_trees import FixedTreeMethod, Topology, Widths
 from exact.methods.parts import as_point_masses, of_paths, top, widths_of
 from exact.methods.rejection import RRSW
 from rheo_core import TreeShape
@@ -31,15 +31,15 @@ def harmonic(shape: TreeShape) -> Widths:
     return widths_of(path for _, path in found[: shape.budget])
 
 
-def static(topology: Topology, name: str = "static") -> NodeMethod:
+def static(topology: Topology, name: str = "static") -> FixedTreeMethod:
     """Top-K siblings on a fixed topology."""
-    return NodeMethod(name, "lossless", topology, top, as_point_masses)
+    return FixedTreeMethod(name, "lossless", topology, top, as_point_masses)
 
 
-def static_paths(paths: Iterable[SlotPath], name: str = "static") -> NodeMethod:
+def static_paths(paths: Iterable[SlotPath], name: str = "static") -> FixedTreeMethod:
     """Top-K siblings on the topology given as a list of slot paths."""
     return static(of_paths(paths), name)
 
 
 STATIC = static(harmonic)
-STATIC_RRSW = NodeMethod("static-rrsw", "lossless", harmonic, RRSW.draft, RRSW.verify)
+STATIC_RRSW = FixedTreeMethod("static-rrsw", "lossless", harmonic, RRSW.draft, RRSW.verify)

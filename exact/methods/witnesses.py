@@ -21,7 +21,7 @@ Model = Callable[[Prefix], Any]
 
 
 @dataclass(frozen=True)
-class Witness:
+class ExampleRows:
     """A lossy method, with the lead that shows it, and rows and a shape on which its law is wrong."""
 
     method: Method
@@ -51,17 +51,17 @@ _PAIR_W = _alike(F(1, 2), F(3, 10), F(1, 5)), _alike(F(7, 10), F(1, 5), F(1, 10)
 _THIRDS = _alike(F(1, 3), F(2, 3))
 _TWO = TreeShape(2, 2, 2)
 
-witnesses: Mapping[str, Witness] = MappingProxyType(
+witnesses: Mapping[str, ExampleRows] = MappingProxyType(
     {
         each.method.name: each
         for each in (
-            Witness(_core("rheo-adhoc"), *_TABLE_1, TreeShape(3, 1, 2)),
-            Witness(_core("rheo-raw"), *_TABLE_1, TreeShape(3, 1, 2)),
-            Witness(_core("rheo-half", lead=0), _alike(F(1, 2), F(1, 2)), _THIRDS, _TWO),
-            Witness(_core("rheo-rrsw-z"), _alike(F(0), F(1, 2), F(1, 2)), _by_last, _TWO),
-            Witness(TRAVERSAL_TOP_K, *_PAIR_W, TreeShape(2, 2, 4)),
-            Witness(TYPICAL, *_PAIR_W, TreeShape(2, 2, 4)),
-            Witness(replace(RHEO_OPTIMAL, lead=0), _THIRDS, _THIRDS, _TWO),
+            ExampleRows(_core("rheo-adhoc"), *_TABLE_1, TreeShape(3, 1, 2)),
+            ExampleRows(_core("rheo-raw"), *_TABLE_1, TreeShape(3, 1, 2)),
+            ExampleRows(_core("rheo-half", lead=0), _alike(F(1, 2), F(1, 2)), _THIRDS, _TWO),
+            ExampleRows(_core("rheo-rrsw-z"), _alike(F(0), F(1, 2), F(1, 2)), _by_last, _TWO),
+            ExampleRows(TRAVERSAL_TOP_K, *_PAIR_W, TreeShape(2, 2, 4)),
+            ExampleRows(TYPICAL, *_PAIR_W, TreeShape(2, 2, 4)),
+            ExampleRows(replace(RHEO_OPTIMAL, lead=0), _THIRDS, _THIRDS, _TWO),
         )
     }
 )

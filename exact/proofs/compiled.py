@@ -33,12 +33,12 @@ class Order:
         return max(one, other)
 
 
-Value = Callable[["Rows"], Any]
+Value = Callable[["LetterValues"], Any]
 """An expression, compiled; one and the same object for equal expressions."""
 
 
 @dataclass
-class Rows:
+class LetterValues:
     """The meaning of the letters: rows by name [V], functions of n by name, m and V; n or w for each statement."""
 
     rows: dict[str, Sequence[Any]]
@@ -48,7 +48,7 @@ class Rows:
     _sums: dict[Value, list[Any]] = field(default_factory=dict)
     _known: dict[Value, Any] = field(default_factory=dict)
 
-    def at(self, letter: str, value: int) -> Rows:
+    def at(self, letter: str, value: int) -> LetterValues:
         """The same rows with n, or w, set to a value."""
         self.integers[letter] = value
         self._known.clear()
@@ -115,7 +115,7 @@ def _fold(expression: Basic) -> Value:
     parts = [compiled(argument) for argument in expression.args]
     first, rest = parts[0], parts[1:]
 
-    def fold(rows: Rows, step: Callable[[Any, Any], Any]) -> Any:
+    def fold(rows: LetterValues, step: Callable[[Any, Any], Any]) -> Any:
         result = first(rows)
         for part in rest:
             result = step(result, part(rows))
@@ -148,7 +148,7 @@ def _sum(expression: Sum) -> Value:
         raise NotCompiled(f"a sum whose terms depend on n or w: {expression}")
     name, term, start, stop = str(index), compiled(summand), compiled(low), compiled(high)
 
-    def total(rows: Rows) -> Any:
+    def total(rows: LetterValues) -> Any:
         table, before, last = rows.running(term, name), start(rows) - 1, stop(rows)
         if last <= before:
             return 0
@@ -189,7 +189,7 @@ def _common(expression: Basic, parts: Sequence[Basic]) -> int | None:
     return found.pop() if found else None
 
 
-def holds(statement: Relational, rows: Rows) -> bool:
+def holds(statement: Relational, rows: LetterValues) -> bool:
     """Whether a statement is true of rows of plain numbers."""
     if not isinstance(statement, (Eq, Le, Ge)):
         raise NotCompiled(f"{type(statement).__name__}: {statement}")

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from exact.enumeration.walk import law
-from exact.proofs.compiled import Rows
+from exact.proofs.compiled import LetterValues
 from exact.proofs.layer import candidates
 from exact.proofs.symbolic import row_of
 from rheo_core.chooser import Chooser
@@ -18,7 +18,7 @@ from rheo_core.laws import residual, without
 from rheo_core.verification import Verdict, Verify, algorithm_1, rrsw
 
 
-def rows(p: Sequence[Fraction], q: Sequence[Fraction], m: int) -> Rows:
+def rows(p: Sequence[Fraction], q: Sequence[Fraction], m: int) -> LetterValues:
     """The meaning of the letters for target law p [V] and tail law q~ [V], tokens by falling q, m leads."""
     target, tail = row_of(list(p)), row_of(list(q))
     after = without(target, range(m))
@@ -32,7 +32,7 @@ def rows(p: Sequence[Fraction], q: Sequence[Fraction], m: int) -> Rows:
     def emits(v: int) -> Fraction:
         return sum((mass for (token, _), mass in emitted.items() if token == v), Fraction(0))
 
-    return Rows(
+    return LetterValues(
         {
             "p": list(p),
             r"\tilde{q}": list(q),

@@ -23,11 +23,11 @@ from sympy.core.relational import Relational
 
 from exact.proofs import claims, enumerated
 from exact.proofs.claims import Claim
-from exact.proofs.compiled import Rows, compiled, degree, holds
-from exact.proofs.engines.cells import Cell, Part, coordinates
+from exact.proofs.compiled import LetterValues, compiled, degree, holds
+from exact.proofs.engines.cells import Part, RowCell, coordinates
 from exact.proofs.engines.rings import generators, value
 from exact.proofs.layer import candidates, layer, total
-from exact.proofs.pools import Cases, Place, Tally, non_negative
+from exact.proofs.pools import Cases, Place, StatementTally, non_negative
 from exact.proofs.proof import Control, CounterModel, Proof, Verdict
 from exact.proofs.symbolic import Reduced, Symbolic, law, row_of
 from rheo_core.chooser import Chooser
@@ -112,7 +112,7 @@ class Problem:
     """
 
     lumps: Lumps
-    forms: list[Rows]
+    forms: list[LetterValues]
     cases: Cases
     coordinates: list[Any]
     relation: Any
@@ -126,7 +126,7 @@ def pool_problems(lumps: Lumps) -> list[Problem]:
     alike: list[Part] = [(int(role != "L"), 0) for role in lumps.roles]
     found = []
     for parts in (apart, alike):
-        place = Place.of(Cell(tuple(parts), m), "flint")
+        place = Place.of(RowCell(tuple(parts), m), "flint")
         for rows in (place.below, place.above):
             rows.integers.update(lumps.integers)
         mass = total(place.layer.p)
@@ -163,8 +163,8 @@ def thinned_problems(lumps: Lumps) -> list[Problem]:
     ]
 
 
-def _thinned(lumps: Lumps, a: Any, b: Any, target: list[Any], draft: list[Any]) -> tuple[list[Rows], Cases]:
-    """Rows of p = B p~ off the lead and q~, as laws, with both residuals, over each form of Z and of Z~."""
+def _thinned(lumps: Lumps, a: Any, b: Any, target: list[Any], draft: list[Any]) -> tuple[list[LetterValues], Cases]:
+    """LetterValues of p = B p~ off the lead and q~, as laws, with both residuals, over each form of Z and of Z~."""
     m, one = lumps.integers["m"], a + b
     mass = one * total(target) if b else total(draft)  # in this form the sum of p off the lead is B, term by term
     p = row_of([Reduced(a, one)] * m + [Reduced(b * one * x, one * mass) if b else 0 for x in target])
@@ -175,7 +175,7 @@ def _thinned(lumps: Lumps, a: Any, b: Any, target: list[Any], draft: list[Any]) 
     cases, forms = Cases(), []
     for r, r_rrsw in product(_residuals(p, q), _residuals(late, thinned)):
         letters = {"p": p.tolist(), r"\tilde{q}": q.tolist(), "r": r, r"r^{\mathrm{RRSw}}": r_rrsw}
-        forms.append(Rows(letters, dict(lumps.integers), {r"A^{\mathrm{RRSw}}": accepted}, order=cases))
+        forms.append(LetterValues(letters, dict(lumps.integers), {r"A^{\mathrm{RRSw}}": accepted}, order=cases))
     return forms, cases
 
 
@@ -199,13 +199,13 @@ def _residuals(p: Row, q: Row) -> Iterator[list[Any]]:
         yield [gap / z if z else 0 for gap in excess(p, q).tolist()]
 
 
-def faces(lumps: Lumps) -> Iterator[Cell]:
+def faces(lumps: Lumps) -> Iterator[RowCell]:
     """Every cell, faces included, of the pools of lumps: run by `layer` to see that one form fits all."""
     lead: list[Part] = [(0, 1), (0, 0)]
     options: dict[int, list[Part]] = {side: [(1, side), (0, side), (1, 0), (0, 0)] for side in (ABOVE, BELOW)}
     pairs = zip(lumps.roles, lumps.sides, strict=True)
     for parts in product(*(lead if role == "L" else options[side] for role, side in pairs)):
-        cell = Cell(parts, lumps.integers["m"])
+        cell = RowCell(parts, lumps.integers["m"])
         if cell.satisfiable:
             yield cell
 
@@ -235,7 +235,7 @@ class Decision:
 
 def decide(claim: Claim, statement: Relational, problems: Sequence[Problem]) -> Decision:
     """Proved iff no coordinates satisfy the assumptions and the statement's negation, in any problem and case."""
-    tally = Tally(claim, statement)
+    tally = StatementTally(claim, statement)
     verdict: Verdict = "proved"
     queries, held = 0, None
     for each in problems:

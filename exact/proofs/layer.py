@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exact.proofs.compiled import Rows
-from exact.proofs.engines.cells import Cell
+from exact.proofs.compiled import LetterValues
+from exact.proofs.engines.cells import RowCell
 from exact.proofs.engines.rings import Engine, sign
 from exact.proofs.symbolic import Symbolic, row_of
 from rheo_core import DraftRow, proxies
@@ -55,14 +55,14 @@ def candidates(size: int, m: int, count: int, sampled: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class Layer:
+class SymbolicLayer:
     """What Algorithm 1 does with one sampled candidate on a cell.
 
     `met[v]` = q~(v) P(v accepted | Y = v), `missed[v]` = q~(v) P(v rejected | Y = v), and the residual as `gap[v]` / Z
     with Z = `above` = `below`, the two equal sums of gaps (0 where nothing is ever rejected).
     """
 
-    cell: Cell
+    cell: RowCell
     p: list[Any]
     q: list[Any]
     gap: list[Any]
@@ -71,7 +71,7 @@ class Layer:
     above: Any
     below: Any
 
-    def rows(self, z: Any) -> Rows:
+    def rows(self, z: Any) -> LetterValues:
         """The letters of the claims, with the residual over `z`, one of the two forms of Z."""
         size = len(self.p)
         above = self.cell.above
@@ -87,7 +87,7 @@ class Layer:
             return met if isinstance(hit, int) else met + Symbolic(hit, z)
 
         emitted = [self.met[v] + rejected * residual[v] if residual[v] else self.met[v] for v in range(size)]
-        return Rows(
+        return LetterValues(
             {"p": self.p, r"\tilde{q}": self.q, "r": residual, "P": emitted},
             {"V": size, "m": self.cell.m},
             {"A": accepted},
@@ -109,7 +109,7 @@ def ordered(one: Any, other: Any) -> int | None:
     return sign(gap.num) if isinstance(gap, Symbolic) else sign(gap)
 
 
-def layer(cell: Cell, engine: Engine = "flint") -> Layer:
+def layer(cell: RowCell, engine: Engine = "flint") -> SymbolicLayer:
     """Run `algorithm_1` on a cell for every Y."""
     p, q, gap = cell.rows(engine)
     p_row, tail = (row_of([x if isinstance(x, int) else Symbolic(x) for x in row]) for row in (p, q))
@@ -122,7 +122,7 @@ def layer(cell: Cell, engine: Engine = "flint") -> Layer:
         met[y], missed[y] = _polynomial(coin * tail[y]), _polynomial((1 - coin) * tail[y])
         if residual is not None:
             _check_residual(residual, gap, cell, above)
-    return Layer(cell, p, q, gap, met, missed, above, below)
+    return SymbolicLayer(cell, p, q, gap, met, missed, above, below)
 
 
 def _run(p: Any, tail: Any, y: int, m: int) -> tuple[Any, Any]:
@@ -139,7 +139,7 @@ def _run(p: Any, tail: Any, y: int, m: int) -> tuple[Any, Any]:
     return coin, no.draws[0]
 
 
-def _check_residual(residual: Any, gap: Sequence[Any], cell: Cell, above: Any) -> None:
+def _check_residual(residual: Any, gap: Sequence[Any], cell: RowCell, above: Any) -> None:
     for v, (_, side) in enumerate(cell.parts):
         if residual[v] != (Symbolic(gap[v], above) if side > 0 else 0):
             raise AssertionError(f"the residual of token {v} is {residual[v]}")

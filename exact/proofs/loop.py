@@ -17,7 +17,7 @@ from sympy.core.relational import Relational
 
 from exact.enumeration.walk import law as exact_law
 from exact.proofs.claims import LOOP_ACCEPTS, LOOP_EMITS, Claim
-from exact.proofs.compiled import Rows, holds
+from exact.proofs.compiled import LetterValues, holds
 from exact.proofs.engines.rings import Engine, generators
 from exact.proofs.layer import total
 from exact.proofs.proof import Control, CounterModel, Proof, Verdict
@@ -28,13 +28,13 @@ from rheo_core.verification import sequential_rejection
 MAX_VOCABULARY = 4
 
 
-def loop_rows(r: Row, candidates: Sequence[int], of_program: Any) -> Rows:
+def loop_rows(r: Row, candidates: Sequence[int], of_program: Any) -> LetterValues:
     """The letters of the claims: P_w emitted, A(k) accepted; the candidates are tokens 1..k, the rest come after."""
     masses = of_program(lambda chooser: sequential_rejection(r, candidates, range(len(candidates)), chooser, (0, ())))
     order = [*candidates, *(v for v in range(len(r)) if v not in candidates)]
     emitted = [total([mass for (token, _), mass in masses.items() if token == v]) for v in order]
     accepted = total([mass for (_, child), mass in masses.items() if child != -1])
-    return Rows(
+    return LetterValues(
         {"r": [r[v] for v in order], "P": emitted},
         {"V": len(r), "k": len(candidates)},
         {"A": lambda count: accepted},
@@ -56,7 +56,7 @@ def lists(size: int) -> Iterator[tuple[int, ...]]:
         yield from permutations(range(size), count)
 
 
-def holds_for(statement: Relational, claim: Claim, rows: Rows) -> bool:
+def holds_for(statement: Relational, claim: Claim, rows: LetterValues) -> bool:
     """Whether a statement is true of one list, for every token where it is about tokens."""
     if claim.over != "w":
         return rows.integers["k"] == 0 or holds(statement, rows)

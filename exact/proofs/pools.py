@@ -23,10 +23,10 @@ from sympy.core.relational import Relational
 
 from exact.proofs import enumerated
 from exact.proofs.claims import POOL_CLAIMS, Claim
-from exact.proofs.compiled import Order, Rows, Value, compiled, degree, holds
-from exact.proofs.engines.cells import OPEN_PARTS, Cell, Part, cells
+from exact.proofs.compiled import LetterValues, Order, Value, compiled, degree, holds
+from exact.proofs.engines.cells import OPEN_PARTS, Part, RowCell, cells
 from exact.proofs.engines.rings import Engine, sign
-from exact.proofs.layer import Layer, layer, ordered
+from exact.proofs.layer import SymbolicLayer, layer, ordered
 from exact.proofs.proof import Control, CounterModel, Proof, Verdict
 from exact.proofs.symbolic import Symbolic
 from exact.runtime.journal import Journal, resumed
@@ -85,7 +85,7 @@ class Cases(Order):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StatementOutcome:
     """What has become of a statement: cases decided, verdict, a point where it is meant to hold, a witness."""
 
     cases: int = 0
@@ -93,22 +93,22 @@ class Outcome:
     assumptions: CounterModel | None = None
     witness: CounterModel | None = None
 
-    def __add__(self, other: Outcome) -> Outcome:
+    def __add__(self, other: StatementOutcome) -> StatementOutcome:
         worst = max(self.verdict, other.verdict, key=("proved", "unknown", "refuted").index)
-        return Outcome(
+        return StatementOutcome(
             self.cases + other.cases, worst, self.assumptions or other.assumptions, self.witness or other.witness
         )
 
 
 @dataclass
-class Tally:
+class StatementTally:
     """One statement under way."""
 
     claim: Claim
     statement: Relational
     cases: int = 0
     held: CounterModel | None = None
-    failed: Outcome = Outcome()
+    failed: StatementOutcome = StatementOutcome()
     equality: bool = field(init=False)
     less: Value = field(init=False)
     more: Value = field(init=False)
@@ -119,7 +119,7 @@ class Tally:
         self.less, self.more = ends(self.statement)
         self.given = [(isinstance(each, Eq), *ends(each)) for each in self.claim.given]
 
-    def applies(self, rows: Rows) -> bool:
+    def applies(self, rows: LetterValues) -> bool:
         """Whether the assumptions hold on the whole cell (in a cell they hold everywhere or nowhere inside)."""
         for equality, less, more in self.given:
             way = ordered(more(rows), less(rows))
@@ -127,13 +127,13 @@ class Tally:
                 return False
         return True
 
-    def difference(self, rows: Rows) -> Any:
+    def difference(self, rows: LetterValues) -> Any:
         """What must vanish, or be non-negative."""
         return rows.value(self.more) - rows.value(self.less)
 
-    def refute(self, cell: Cell, letter: str, value: int) -> None:
+    def refute(self, cell: RowCell, letter: str, value: int) -> None:
         """Look for a point of the cell where the statement fails, enumerating what rheo_core does there."""
-        self.failed += Outcome(verdict="unknown")
+        self.failed += StatementOutcome(verdict="unknown")
         for p, q in points(cell):
             if any(q[v] < q[v + 1] for v in range(cell.m, len(q) - 1)):
                 continue  # the proofs need no order of the tokens, but a witness is a pool, whose tokens fall in q
@@ -141,7 +141,7 @@ class Tally:
             if all(holds(each, rows) for each in self.claim.given) and not holds(self.statement, rows):
                 both = " and ".join(str(rows.value(compiled(side))) for side in self.statement.args)
                 found = witness(cell, letter, value, p, q, f"the two sides are {both}")
-                self.failed += Outcome(verdict="refuted", witness=found)
+                self.failed += StatementOutcome(verdict="refuted", witness=found)
                 return
 
 
@@ -155,13 +155,13 @@ def ends(statement: Relational) -> tuple[Value, Value]:
 class Place:
     """One cell with what Algorithm 1 does on it, the letters over both forms of Z, and the cases of min and max."""
 
-    layer: Layer
-    below: Rows
-    above: Rows
+    layer: SymbolicLayer
+    below: LetterValues
+    above: LetterValues
     cases: Cases
 
     @classmethod
-    def of(cls, cell: Cell, engine: Engine) -> Place:
+    def of(cls, cell: RowCell, engine: Engine) -> Place:
         """Run Algorithm 1 on a cell."""
         found, cases = layer(cell, engine), Cases()
         below, above = found.rows(found.below), found.rows(found.above)
@@ -169,7 +169,7 @@ class Place:
         return cls(found, below, above, cases)
 
 
-def decide(tallies: Sequence[Tally], place: Place, letter: str, value: int) -> None:
+def decide(tallies: Sequence[StatementTally], place: Place, letter: str, value: int) -> None:
     """Decide statements on one cell for one value of their index."""
     cell = place.layer.cell
     place.below.at(letter, value)
@@ -184,7 +184,7 @@ def decide(tallies: Sequence[Tally], place: Place, letter: str, value: int) -> N
             tally.refute(cell, letter, value)
 
 
-def _proved(tally: Tally, place: Place) -> bool:
+def _proved(tally: StatementTally, place: Place) -> bool:
     if tally.equality:
         relation = place.layer.above - place.layer.below
         return all(vanishes(each, relation) for (each,) in place.cases.each(lambda: tally.difference(place.below)))
@@ -211,7 +211,7 @@ def non_negative(number: Any) -> bool:
     return sign(number.num if isinstance(number, Symbolic) else number) in (0, 1)
 
 
-def points(cell: Cell) -> Iterator[tuple[list[Fraction], list[Fraction]]]:
+def points(cell: RowCell) -> Iterator[tuple[list[Fraction], list[Fraction]]]:
     """Points of a cell: the plainest first, then small integers in every proportion."""
     size = len(cell.parts)
     draw = random.Random(size)
@@ -221,15 +221,15 @@ def points(cell: Cell) -> Iterator[tuple[list[Fraction], list[Fraction]]]:
 
 
 def witness(
-    cell: Cell, letter: str, value: int, p: Sequence[Fraction], q: Sequence[Fraction], what: str
+    cell: RowCell, letter: str, value: int, p: Sequence[Fraction], q: Sequence[Fraction], what: str
 ) -> CounterModel:
     """A point of a cell as a case that a person can follow."""
     return CounterModel({"V": len(p), "m": cell.m, letter: value, "p": list(p), "q~": list(q)}, what)
 
 
-def sweep(claims: Sequence[Claim], control: bool, where: Iterable[Cell], engine: Engine) -> list[Outcome]:
+def sweep(claims: Sequence[Claim], control: bool, where: Iterable[RowCell], engine: Engine) -> list[StatementOutcome]:
     """The claims, or their controls, in some cells."""
-    tallies = [Tally(claim, claim.control if control else claim.statement) for claim in claims]
+    tallies = [StatementTally(claim, claim.control if control else claim.statement) for claim in claims]
     for tally in tallies:
         degree(tally.statement)
     for cell in where:
@@ -238,7 +238,7 @@ def sweep(claims: Sequence[Claim], control: bool, where: Iterable[Cell], engine:
             chosen = [tally for tally in tallies if tally.claim.over == letter]
             for value in range(first, len(cell.parts) + 1):
                 decide(chosen, place, letter, value)
-    return [Outcome(tally.cases, assumptions=tally.held) + tally.failed for tally in tallies]
+    return [StatementOutcome(tally.cases, assumptions=tally.held) + tally.failed for tally in tallies]
 
 
 def prove_pools(
@@ -252,7 +252,7 @@ def prove_pools(
 ) -> list[Proof]:
     """Each claim for all V up to `limit`, all m < V and n > m, all p and q; `tick` is called after each job."""
     started = time.perf_counter()
-    controls = [Outcome()] * len(claims)
+    controls = [StatementOutcome()] * len(claims)
     for size in range(1, min(limit, CONTROL_VOCABULARY) + 1):
         for m in range(size):
             found = sweep(claims, True, cells(size, m), engine)
@@ -261,16 +261,16 @@ def prove_pools(
             ]
     shares = jobs(claims, limit, parts, engine)
     swept = []
-    for found in resumed(Job.run, {str(share): share for share in shares}, executor, journal):
+    for found in resumed(CellShare.run, {str(share): share for share in shares}, executor, journal):
         swept.append(found)
         tick()
-    outcomes = [sum(each, Outcome()) for each in zip(*reversed(swept), strict=True)]
+    outcomes = [sum(each, StatementOutcome()) for each in zip(*reversed(swept), strict=True)]
     seconds = (time.perf_counter() - started) / len(claims)
     return [_line(*each, limit, engine, seconds) for each in zip(claims, outcomes, controls, strict=True)]
 
 
 @dataclass(frozen=True)
-class Job:
+class CellShare:
     """A share of the work: every `of`-th cell of one V and m."""
 
     claims: tuple[Claim, ...]
@@ -284,11 +284,11 @@ class Job:
     def __str__(self) -> str:
         return f"V = {self.size}, m = {self.m}, share {self.share} of {self.of}"
 
-    def run(self) -> list[Outcome]:
+    def run(self) -> list[StatementOutcome]:
         """Decide the claims there."""
         return sweep(self.claims, False, self.cells(), self.engine)
 
-    def cells(self) -> Iterator[Cell]:
+    def cells(self) -> Iterator[RowCell]:
         """The cells of this share."""
         return islice(cells(self.size, self.m, self.parts), self.share, None, self.of)
 
@@ -298,17 +298,19 @@ def jobs(
     limit: int = MAX_VOCABULARY,
     parts: Sequence[Part] = OPEN_PARTS,
     engine: Engine = "flint",
-) -> list[Job]:
+) -> list[CellShare]:
     """The shares for all V up to `limit` and all m, the largest V first; each takes about a second."""
     found = []
     both = [(size, m) for size in range(limit, 0, -1) for m in range(size)]
     for size, m in both:
         of = max(1, len(parts) ** (size - m) // CELLS_A_SHARE)
-        found += [Job(tuple(claims), size, m, tuple(parts), engine, share, of) for share in range(of)]
+        found += [CellShare(tuple(claims), size, m, tuple(parts), engine, share, of) for share in range(of)]
     return found
 
 
-def _line(claim: Claim, outcome: Outcome, control: Outcome, limit: int, engine: Engine, seconds: float) -> Proof:
+def _line(
+    claim: Claim, outcome: StatementOutcome, control: StatementOutcome, limit: int, engine: Engine, seconds: float
+) -> Proof:
     pools = "every token" if claim.over == "w" else "m < n <= V"
     return Proof(
         name=claim.name,

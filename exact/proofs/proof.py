@@ -23,10 +23,10 @@ class CounterModel:
 
     def to_json(self) -> dict[str, Any]:
         """Numbers as "a/b" strings."""
-        return {"case": {name: plain(each) for name, each in self.case.items()}, "what": self.what}
+        return {"case": {name: to_json_value(each) for name, each in self.case.items()}, "what": self.what}
 
     def __str__(self) -> str:
-        return "; ".join([f"{name} = {shown(each)}" for name, each in self.case.items()] + [self.what])
+        return "; ".join([f"{name} = {format_value(each)}" for name, each in self.case.items()] + [self.what])
 
 
 @dataclass(frozen=True)
@@ -89,21 +89,21 @@ class Proof:
         }
 
 
-def plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """A value for JSON: exact numbers become strings, rows lists."""
     if isinstance(value, Fraction):
         return str(value)
     if isinstance(value, Mapping):
-        return {str(name): plain(each) for name, each in value.items()}
+        return {str(name): to_json_value(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(each) for each in value]
+        return [to_json_value(each) for each in value]
     return value
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value on one line."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{name}: {shown(each)}" for name, each in value.items()) + "}"
+        return "{" + ", ".join(f"{name}: {format_value(each)}" for name, each in value.items()) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(shown(each) for each in value) + "]"
+        return "[" + ", ".join(format_value(each) for each in value) + "]"
     return str(value)

@@ -10,7 +10,7 @@ from exact.proofs.claims import POOL_CLAIMS
 from exact.proofs.proof import Control, CounterModel, Proof
 from exact.runtime.journal import Journal, resumed
 
-KINDS = (Proof, CounterModel, Control, pools.Outcome)
+KINDS = (Proof, CounterModel, Control, pools.StatementOutcome)
 """What the journal holds."""
 
 EVERY_V = "every V: "

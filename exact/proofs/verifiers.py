@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import Any
 
 from exact.enumeration.walk import law as exact_law
-from exact.proofs.engines.cells import ALL_PARTS, Cell, cells
+from exact.proofs.engines.cells import ALL_PARTS, RowCell, cells
 from exact.proofs.engines.rings import Engine
 from exact.proofs.layer import total
 from exact.proofs.proof import Control, CounterModel, Proof, Verdict
@@ -116,7 +116,7 @@ def failure(rule: Verify, p: Row, tail: Row, m: int, of: Any, same: Callable[[An
     return None
 
 
-def failure_on(cell: Cell, rule: Verify, engine: Engine) -> str | None:
+def failure_on(cell: RowCell, rule: Verify, engine: Engine) -> str | None:
     """The condition on a whole cell."""
     p, q, gap = cell.rows(engine)
     mass = total(p)
@@ -248,7 +248,7 @@ def _line(
     method: str,
 ) -> Proof:
     control = numeric_failure(careless)
-    p, q = Cell(((1, 1), (1, -1)), 0).point([1, 1], [1, 1])
+    p, q = RowCell(((1, 1), (1, -1)), 0).point([1, 1], [1, 1])
     return Proof(
         name=f"lossless for every target: {name}",
         source="Lemma 7; Algorithm 1; appendix D.2",

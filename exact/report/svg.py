@@ -19,7 +19,7 @@ LONGEST = 18
 
 
 @dataclass(frozen=True)
-class Box:
+class SvgBox:
     """One node: its left upper corner, its size, the height of its middle, and what is written on and before it."""
 
     x: float
@@ -43,7 +43,7 @@ class TreePicture:
     width: float
     height: float
     root: tuple[float, float]
-    boxes: list[Box]
+    boxes: list[SvgBox]
     branches: list[str]
     said: str
 
@@ -77,7 +77,7 @@ def tree_picture(tree: Tree, names: Sequence[str] | None = None) -> TreePicture:
     boxes, branches = [], []
     for row, (label, width, score) in enumerate(zip(labels, widths, tree.score.tolist(), strict=True)):
         parent = int(tree.parent[row])
-        box = Box(left[layout.depth[row]], middle(row), width, KINDS[int(tree.kind[row])], label, _score(score))
+        box = SvgBox(left[layout.depth[row]], middle(row), width, KINDS[int(tree.kind[row])], label, _score(score))
         start = left[0] if parent == ROOT else left[layout.depth[parent]] + widths[parent]
         bend, high = (start + box.x) / 2, middle(parent)
         branches.append(f"M{start:.1f} {high:.1f}C{bend:.1f} {high:.1f} {bend:.1f} {box.middle:.1f} "

@@ -23,7 +23,7 @@ _STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"]
 _KINDS: tuple[type, ...] = (np.random.Generator, np.random.RandomState, random.Random)
 
 
-class MadeBefore:
+class PriorGenerator:
     """What stands for a generator of a module while code runs: any use of it is refused."""
 
     def __init__(self, kind: str, place: str) -> None:
@@ -56,7 +56,7 @@ def bound_before(originals: Mapping[int, str], patches: Sequence[Patch], stand_i
             elif id(value) in classes:
                 found.append(Patch(module, name, classes[id(value)]))
             elif type(value) in kinds:
-                found.append(Patch(module, name, MadeBefore(type(value).__name__, f"`{name}` of {module_name}")))
+                found.append(Patch(module, name, PriorGenerator(type(value).__name__, f"`{name}` of {module_name}")))
             elif isinstance(value, type):
                 found += _of_class(value, kinds)
     return found
@@ -91,7 +91,7 @@ def _candidates(module_name: str, module: Any, ids: Set[int], own: Set[int], kin
 def _of_class(owner: type, kinds: set[type]) -> Iterator[Patch]:
     for name, value in list(vars(owner).items()):
         if type(value) in kinds:
-            yield Patch(owner, name, MadeBefore(type(value).__name__, f"`{owner.__name__}.{name}`"))
+            yield Patch(owner, name, PriorGenerator(type(value).__name__, f"`{owner.__name__}.{name}`"))
 
 
 def refuse_made_before(function: Any, args: Any, kwargs: Mapping[str, Any], originals: Mapping[int, str]) -> None:

@@ -23,7 +23,7 @@ from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from exact.runtime.patches import Patch
-from exact.runtime.unsupported import OURS, STANDARD_LIBRARY, Unsupported, written
+from exact.runtime.unsupported import OURS, STANDARD_LIBRARY, Unsupported, format_line
 
 INSTEAD = "draws through the generators that are followed, and nothing else that may differ from call to call"
 
@@ -262,7 +262,7 @@ def _line(frame: FrameType | None) -> str:
     answering = responsible(frame)
     if answering is None or answering.f_code is _RUNNER:
         return "the function itself"
-    return written(answering, answering.f_lineno)
+    return format_line(answering, answering.f_lineno)
 
 
 def _restore(outer: Any) -> None:

@@ -50,16 +50,16 @@ def user_line() -> str:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _internal(frame.f_code.co_filename):
         frame = frame.f_back
-    return "an unknown line" if frame is None else written(frame, frame.f_lineno)
+    return "an unknown line" if frame is None else format_line(frame, frame.f_lineno)
 
 
 def line_of(error: BaseException) -> str:
     """The same of the innermost such frame that an exception passed through."""
     passed = [(f, n) for f, n in walk_tb(error.__traceback__) if not _internal(f.f_code.co_filename)]
-    return written(*passed[-1]) if passed else "an unknown line"
+    return format_line(*passed[-1]) if passed else "an unknown line"
 
 
-def written(frame: FrameType, number: int) -> str:
+def format_line(frame: FrameType, number: int) -> str:
     """`file:line (source)` of a line of a frame."""
     path = frame.f_code.co_filename
     source = linecache.getline(path, number, frame.f_globals).strip()

@@ -23,7 +23,7 @@ from exact.methods.load import label
 from exact.runtime import executors
 from exact.runtime.journal import Journal, subject
 from exact.search.case_evaluation import CaseEvaluator, with_lead
-from exact.search.cases import Bounds, Case, CaseBlock, Leads, Level, Model, blocks, in_order
+from exact.search.cases import Bounds, Case, CaseBlock, Leads, Model, SearchLevel, blocks, in_order
 from exact.search.exhaustive import Progress, Subject, evaluator_of
 from exact.search.row_table import IndexedPair
 from rheo_core import InvalidInput, Method, TreeMethod, TreeShape
@@ -73,7 +73,7 @@ class Gaps:
             self.less = gap
 
 
-KINDS = (CaseBlock, Level, TreeShape, Gaps, Gap, Case, Model)
+KINDS = (CaseBlock, SearchLevel, TreeShape, Gaps, Gap, Case, Model)
 """What the journal of an acceptance hunt holds."""
 
 

@@ -18,7 +18,7 @@ from exact.enumeration.node_laws import Emitted, NodeLaws, Tokens, emitted_law
 from exact.enumeration.rationals import ZERO
 from exact.enumeration.tree_classes import TreeClass, classes
 from exact.enumeration.walk import EnumerationError, TooManyOutcomes, outcomes
-from exact.search.cases import Case, CaseBlock, Level, Model, smallest_law
+from exact.search.cases import Case, CaseBlock, Model, SearchLevel, smallest_law
 from exact.search.row_table import IndexedDrafter, IndexedPair, RowTable
 from exact.search.state_space import (
     NO_ROW,
@@ -129,9 +129,9 @@ class CaseEvaluator:
         """The exact law of one cycle's tokens. Raises `TooManyOutcomes`."""
         if isinstance(rule, TreeMethod):
             drafter = IndexedDrafter(pair, rule, shape)
-            return emitted_law(classes(drafter, (), shape, OUTCOMES), NodeLaws(drafter, rule.verify), ())
-        if isinstance(rule, NodeMethod):
-            return nodewise_law(rule, pair, (), shape)
+            return emitted_law(classes(drafter, (), shape, OUTCOMES), VerifierCache(drafter, rule.verify), ())
+        if isinstance(rule, FixedTreeMethod):
+            return fixed_tree_law(rule, pair, (), shape)
         return replayed_law(rule, pair, shape)
 
     def pair_of(self, case: Case) -> IndexedPair:
@@ -146,7 +146,7 @@ class CaseEvaluator:
             return case
         if not isinstance(rule, TreeMethod) or case.vocabulary**case.shape.depth > MOST_TEXTS:
             return None
-        level = Level(case.vocabulary, case.shape, case.lead, True, 3 if case.vocabulary <= 3 else 2)
+        level = SearchLevel(case.vocabulary, case.shape, case.lead, True, 3 if case.vocabulary <= 3 else 2)
         sequences = self._sequences_of(rule, level, [self.table.number(law) for law in level.laws])
         nodes = sequences.process.laws
         assert isinstance(nodes, TreeNodes)
@@ -172,7 +172,7 @@ class CaseEvaluator:
         rule = with_lead(self.method, block.level.lead)
         allowed = [self.table.number(law) for law in block.level.laws]
         first = allowed[block.first]
-        if not isinstance(rule, (TreeMethod, NodeMethod)):
+        if not isinstance(rule, (TreeMethod, FixedTreeMethod)):
             yield from self._replayed(rule, block.level, allowed, first, tried)
             return
         sequences = self._sequences_of(rule, block.level, allowed)
@@ -187,7 +187,7 @@ class CaseEvaluator:
             tried.computed += process.computed
 
     def _replayed(
-        self, rule: Method, level: Level, allowed: list[int], first: int, tried: BlockResult
+        self, rule: Method, level: SearchLevel, allowed: list[int], first: int, tried: BlockResult
     ) -> Iterator[Case]:
         """Any method: its whole law on each pair of models that it can tell apart."""
         shape = RecordingShape(level.shape.width, level.shape.depth, level.shape.budget)
@@ -208,7 +208,7 @@ class CaseEvaluator:
         self._replays.setdefault((level.rows, first), []).append(shape)
 
     def _drafted(
-        self, rule: TreeMethod, sequences: RowSequences, level: Level, first: int, tried: BlockResult
+        self, rule: TreeMethod, sequences: RowSequences, level: SearchLevel, first: int, tried: BlockResult
     ) -> Iterator[Case]:
         """A tree method: its classes on each draft that they can tell apart, then every sequence of target rows."""
         nodes = sequences.process.laws
@@ -230,7 +230,7 @@ class CaseEvaluator:
                 for sequence in sequences.wrong(state):
                     yield self._case(level, pair, sequence)
 
-    def _fixed(self, sequences: RowSequences, level: Level, first: int) -> Iterator[Case]:
+    def _fixed(self, sequences: RowSequences, level: SearchLevel, first: int) -> Iterator[Case]:
         """A method on a fixed tree: sequences of rows of both models."""
         nodes = sequences.process.laws
         assert isinstance(nodes, FixedNodes)
@@ -241,7 +241,7 @@ class CaseEvaluator:
         for sequence in sequences.wrong(start, first=[first]):
             yield self._case(level, None, sequence)
 
-    def _alike(self, sequences: RowSequences, state: State, level: Level, q: int) -> Iterator[Case]:
+    def _alike(self, sequences: RowSequences, state: State, level: SearchLevel, q: int) -> Iterator[Case]:
         """Target rows that go wrong when every prefix has them; smaller levels have tried the smaller rows."""
         new = self.table.denominators[q] == level.denominator
         for p in sequences.allowed:
@@ -251,7 +251,7 @@ class CaseEvaluator:
             if sequences.fails(state, p, q):
                 yield Case(Model(self.table.laws[p]), Model(self.table.laws[q]), level.shape, level.lead)
 
-    def _case(self, level: Level, pair: IndexedPair | None, sequence: RowSequence = ()) -> Case:
+    def _case(self, level: SearchLevel, pair: IndexedPair | None, sequence: RowSequence = ()) -> Case:
         """The case of the rows that were read or are on the sequence; the smallest law everywhere else."""
         if pair is not None and not level.dependent:
             one = {side: self.table.laws[number] for (side, _), number in pair.numbers.items()}
@@ -273,13 +273,13 @@ class CaseEvaluator:
         )
         tried.refusals.note(error, rows)
 
-    def _sequences_of(self, rule: TreeMethod | NodeMethod, level: Level, allowed: list[int]) -> RowSequences:
+    def _sequences_of(self, rule: TreeMethod | FixedTreeMethod, level: SearchLevel, allowed: list[int]) -> RowSequences:
         """The sequences of a level's rows; steps already computed are shared with other levels."""
-        where = (level.vocabulary, level.lead, level.shape if isinstance(rule, NodeMethod) else None)
+        where = (level.vocabulary, level.lead, level.shape if isinstance(rule, FixedTreeMethod) else None)
         if where not in self._processes:
             nodes = (
                 FixedNodes(rule, self.table, level.shape)
-                if isinstance(rule, NodeMethod)
+                if isinstance(rule, FixedTreeMethod)
                 else TreeNodes(rule, self.table)
             )
             self._processes[where] = TokenProcess(self.table, nodes)

@@ -125,7 +125,7 @@ def level_key(
 
 
 @dataclass(frozen=True)
-class Level:
+class SearchLevel:
     """All cases that agree in everything of the order but their rows, whose denominators go up to `denominator`."""
 
     vocabulary: int
@@ -174,7 +174,7 @@ class Level:
 class CaseBlock:
     """The cases of `level` whose draft row at the empty prefix is number `first` of its laws."""
 
-    level: Level
+    level: SearchLevel
     first: int
 
 
@@ -203,7 +203,7 @@ class Bounds:
         ):
             check_count(name, getattr(self, name), least)
 
-    def levels(self, leads: Leads) -> Iterator[Level]:
+    def levels(self, leads: Leads) -> Iterator[SearchLevel]:
         """Every level of cases within these bounds."""
         for depth in range(1, self.depth + 1):
             for budget in range(1, self.budget + 1):
@@ -214,7 +214,7 @@ class Bounds:
                     for lead in leads.at(width):
                         for dependent, largest in ((False, self.alike), (True, self.dependent)):
                             for denominator in range(1, largest + 1):
-                                yield Level(self.vocabulary, shape, lead, dependent, denominator)
+                                yield SearchLevel(self.vocabulary, shape, lead, dependent, denominator)
 
 
 @dataclass(frozen=True)
@@ -259,12 +259,12 @@ def most_nodes(vocabulary: int, width: int, depth: int) -> int:
     return nodes
 
 
-def in_order(bounds: Iterable[Bounds], leads: Leads) -> list[Level]:
+def in_order(bounds: Iterable[Bounds], leads: Leads) -> list[SearchLevel]:
     """The levels of several bounds, each once, smallest first."""
     return sorted({level for each in bounds for level in each.levels(leads)}, key=lambda level: level.key)
 
 
-def blocks(levels: Iterable[Level]) -> Iterator[CaseBlock]:
+def blocks(levels: Iterable[SearchLevel]) -> Iterator[CaseBlock]:
     """The blocks of levels, in order. Denominators without a law of their own give no block."""
     for level in levels:
         for first in range(len(laws(level.vocabulary, level.denominator))):

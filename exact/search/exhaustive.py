@@ -24,7 +24,7 @@ from exact.runtime import executors
 from exact.runtime.journal import Journal
 from exact.runtime.pickling import PLUGIN, kept, pack, unpack
 from exact.search.case_evaluation import BlockResult, CaseEvaluator, with_lead
-from exact.search.cases import Case, CaseBlock, Level, Model, blocks
+from exact.search.cases import Case, CaseBlock, Model, SearchLevel, blocks
 from exact.search.state_space import Refusals
 from rheo_core import Method, TreeMethod, TreeShape, find_method
 
@@ -106,7 +106,7 @@ def try_block(packed: str | bytes, deadline: float, block: CaseBlock) -> BlockRe
     return evaluator_of(packed).block(block, deadline)
 
 
-KINDS = (CaseBlock, Level, TreeShape, BlockResult, Refusals, Case, Model)
+KINDS = (CaseBlock, SearchLevel, TreeShape, BlockResult, Refusals, Case, Model)
 """What a hunt's journal holds."""
 
 
@@ -117,8 +117,8 @@ class Coverage:
     A level with blocks too large to enumerate is listed under `too_large` and its cases are not counted.
     """
 
-    levels: list[Level] = field(default_factory=list)
-    too_large: list[Level] = field(default_factory=list)
+    levels: list[SearchLevel] = field(default_factory=list)
+    too_large: list[SearchLevel] = field(default_factory=list)
     computed: int = 0
     refusals: Refusals = field(default_factory=Refusals)
 
@@ -134,7 +134,7 @@ Progress = Callable[[str, float], None]
 
 def sweep(
     subject: Subject,
-    levels: Iterable[Level],
+    levels: Iterable[SearchLevel],
     coverage: Coverage,
     *,
     executor: Executor | None = None,

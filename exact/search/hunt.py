@@ -18,13 +18,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from exact.enumeration.fixed_trees import NodeMethod
+from exact.enumeration.fixed_trees import FixedTreeMethod
 from exact.enumeration.walk import EnumerationError
 from exact.methods.load import own_errors
 from exact.runtime import executors
 from exact.runtime.journal import Journal
 from exact.search.case_evaluation import CaseEvaluator, with_lead
-from exact.search.cases import Bounds, Case, Leads, Level, in_order
+from exact.search.cases import Bounds, Case, Leads, SearchLevel, in_order
 from exact.search.exhaustive import KINDS, Coverage, Progress, Subject, sweep
 from exact.verdict.certificate import Certificate
 from exact.verdict.certify import certify
@@ -184,7 +184,7 @@ def hunt(
 
 def plan_of(
     subject: Subject, max_vocabulary: int, lead: int | None, bounds: Sequence[Bounds] | None = None
-) -> list[Level]:
+) -> list[SearchLevel]:
     """Every level that a hunt goes through if it finds nothing, or all those of given bounds."""
     phases = (QUICK, OWN, WIDE, WIDER)
     found = bounds or [each for phase in phases for each in bounds_of(subject.method, phase, max_vocabulary)]
@@ -193,7 +193,7 @@ def plan_of(
 
 def bounds_of(method: Method, phase: str, max_vocabulary: int) -> list[Bounds]:
     """The bounds of one phase up to a vocabulary."""
-    by_phase = BY_STATE if isinstance(method, (TreeMethod, NodeMethod)) else BY_REPLAY
+    by_phase = BY_STATE if isinstance(method, (TreeMethod, FixedTreeMethod)) else BY_REPLAY
     bounds = [each for each in by_phase[phase] if each.vocabulary <= max_vocabulary]
     if phase == OWN:
         bounds += [Bounds(v, 1, 2, 2, 2 if v <= 6 else 1, 0) for v in range(5, max_vocabulary + 1)]
@@ -259,7 +259,7 @@ class _Hunt:
             shape = TreeShape(pair.size, 2, 2 * pair.size)
             with suppress(EnumerationError), own_errors(self.subject.method):
                 try:
-                    certify(self.subject.method, pair.target, pair.draft, shape, second=False)
+                    certify(self.subject.method, pair.target, pair.draft, shape, every_target=False)
                 except InvalidInput as refusal:  # a rule may have no tree of this shape
                     if isinstance(refusal, RefusedCall):
                         raise
@@ -310,7 +310,7 @@ class _Hunt:
             self.best = found
         return found is not None or self.time_is_left(share)
 
-    def is_smaller(self, level: Level) -> bool:
+    def is_smaller(self, level: SearchLevel) -> bool:
         """Whether the level has cases smaller than the best so far."""
         return self.best is None or level.key <= self.best.level
 
@@ -341,7 +341,7 @@ class _Hunt:
         """The certificate of the case found, from the reference code itself."""
         rule = with_lead(self.subject.method, case.lead)
         with own_errors(rule):
-            certificate = certify(rule, case.target, case.draft, case.shape, second=False)
+            certificate = certify(rule, case.target, case.draft, case.shape, every_target=False)
         if certificate.counterexample is None:
             raise RuntimeError(f"the screen says lossy and the certificate does not, at {case}")
         return certificate

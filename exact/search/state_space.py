@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
 
-from exact.enumeration.fixed_trees import NodeMethod, node_at, node_law
+from exact.enumeration.fixed_trees import FixedTreeMethod, node_at, node_law
 from exact.enumeration.rationals import ONE, ZERO
 from exact.enumeration.tree_classes import TreeClass
 from exact.enumeration.walk import EnumerationError, Walk, outcomes
@@ -204,9 +204,9 @@ class TreeNodes:
 
 
 class FixedNodes:
-    """The nodes of the fixed tree of a `NodeMethod` at one shape, by number; 0 is the root."""
+    """The nodes of the fixed tree of a `FixedTreeMethod` at one shape, by number; 0 is the root."""
 
-    def __init__(self, method: NodeMethod, table: RowTable, shape: TreeShape) -> None:
+    def __init__(self, method: FixedTreeMethod, table: RowTable, shape: TreeShape) -> None:
         self.method = method
         self.table = table
         self.widths = method.topology(shape)

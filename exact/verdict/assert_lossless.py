@@ -12,12 +12,12 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, settings
 
-from exact.enumeration.fixed_trees import NodeMethod
+from exact.enumeration.fixed_trees import FixedTreeMethod
 from exact.methods.load import as_method, load_method, with_lead
 from exact.verdict.certificate import Certificate
-from exact.verdict.certify import Models, certify, certify_on
+from exact.verdict.certify import CheckedModels, certify, certify_on
 from exact.verdict.replay_check import one_census
-from exact.verdict.strategies import ModelPair, model_pairs, shapes, small_pairs
+from exact.verdict.strategies import DrawnModels, model_pairs, shapes, small_pairs
 from rheo_core import InvalidInput, Method, TreeMethod, TreeShape
 from rheo_core.checks import check_count
 from rheo_core.models import DraftModel
@@ -73,7 +73,7 @@ def assert_lossless(
     method = with_lead(_method(rule), lead)
     if target is not None and draft is not None:
         at = shape or DEFAULT_SHAPE
-        certificate = certify(method, target, draft, at, ids=ids, second=False, cycles=_cycles(method))
+        certificate = certify(method, target, draft, at, ids=ids, every_target=False, cycles=_cycles(method))
         if not certificate.lossless:
             raise AssertionError(message(certificate, method))
         return
@@ -84,7 +84,7 @@ def assert_lossless(
 
 def _cycles(method: Method) -> int:
     """Two for a method that sees the prefix it continues; one where a rule sees the prefix through its rows alone."""
-    return 1 if isinstance(method, TreeMethod | NodeMethod) else 2
+    return 1 if isinstance(method, TreeMethod | FixedTreeMethod) else 2
 
 
 def _method(rule: Method | str | Callable[..., Any]) -> Method:
@@ -112,10 +112,10 @@ def _assert_examples(method: Method, shape: TreeShape | None, examples: int) -> 
     unsure: set[str] = set()
     certified: list[TreeShape] = []
 
-    def check(models: ModelPair, drawn: TreeShape) -> None:
+    def check(models: DrawnModels, drawn: TreeShape) -> None:
         at = shape or TreeShape(max(drawn.width, least), drawn.depth, drawn.budget)
         try:
-            read = Models.read(models.target, models.draft)
+            read = CheckedModels.read(models.target, models.draft)
             certificate = certify_on(read, method, at, cycles=_cycles(method), float_calls=FLOAT_CALLS)
         except InvalidInput as refusal:  # a method may have no tree of this shape, but not none at all
             if refusal.by_rule or refusal.argument not in SHAPE_ARGUMENTS:

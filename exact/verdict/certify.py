@@ -35,7 +35,7 @@ from exact.methods import methods
 from exact.verdict.certificate import Certificate, CycleFigures, ForEveryTarget, Inputs, OnTheseRows
 from exact.verdict.counterexample import Counterexample
 from exact.verdict.document import classes_digest, parts
-from exact.verdict.every_target import EveryTarget, every_target
+from exact.verdict.every_target import EveryTarget, decide_every_target
 from exact.verdict.identity import as_it_runs
 from exact.verdict.replay_check import DeterministicModel, check_models_again, one_census, tells_types, watched
 from exact.verdict.shared_trees import checked_trees, enumerate_trees
@@ -99,14 +99,14 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Models:
+class CheckedModels:
     """A target and a draft, every row checked and read twice: in their own arithmetic and in rationals."""
 
     given: ModelPair
     exact: ModelPair
 
     @classmethod
-    def read(cls, target: TargetModel, draft: DraftModel, ids: Sequence[int] | None = None) -> Models:
+    def read(cls, target: TargetModel, draft: DraftModel, ids: Sequence[int] | None = None) -> CheckedModels:
         """Put both models behind one door. Raises `InvalidInput` where one is no function."""
         for name, model in (("target", target), ("draft", draft)):
             if not callable(model):
@@ -125,12 +125,12 @@ def certify(
     prefix: Prefix = (),
     ids: Sequence[int] | None = None,
     cycles: int = 1,
-    second: bool = True,
+    every_target: bool = True,
 ) -> Certificate:
     """Certify or refute `method` on the rows that `target` and `draft` give at and below `prefix`.
 
     The distribution of the first `length` tokens (None: depth + 1) of `cycles` cycles continued from the target is
-    computed exactly: the first verdict, on these rows. The `second`, for every target at this q, is the p-free
+    computed exactly: the first verdict, on these rows. The second, for `every_target` at this q, is the p-free
     certificate. Raises `InvalidInput` on rows, ids or shapes that the definitions do not allow, on a model that gives
     two different rows at one prefix, and on a rule whose distribution depends on the cycle number in `at`.
 
@@ -142,20 +142,20 @@ def certify(
     >>> str(certify("rheo-adhoc", lambda prefix: target, lambda prefix: draft, TreeShape(3, 1, 2)).counterexample)
     '(0,): got 3/5, right 1/2'
     """
-    models = Models.read(target, draft, ids)
-    return certify_on(models, method, shape, length, prefix=prefix, cycles=cycles, second=second)
+    models = CheckedModels.read(target, draft, ids)
+    return certify_on(models, method, shape, length, prefix=prefix, cycles=cycles, every_target=every_target)
 
 
 @one_census()
 def certify_on(
-    models: Models,
+    models: CheckedModels,
     method: Method | str,
     shape: TreeShape,
     length: int | None = None,
     *,
     prefix: Prefix = (),
     cycles: int = 1,
-    second: bool = True,
+    every_target: bool = True,
     float_calls: int = MOST_CALLS,
 ) -> Certificate:
     """Certify a method on models that are read already: methods that draft alike share their trees there.
@@ -197,7 +197,7 @@ def is_rational(models: ModelPair, prefix: Prefix) -> bool:
 
 
 def for_every_target(
-    rule: Method, models: Models, question: Question, wrong: Comparison, first: OnTheseRows
+    rule: Method, models: CheckedModels, question: Question, wrong: Comparison, first: OnTheseRows
 ) -> ForEveryTarget:
     """Give the second verdict; a method that loses on the given rows needs no search."""
     if not isinstance(rule, TreeMethod):

@@ -52,7 +52,7 @@ def losing_target(
     """A pair with the same draft on which the method is lossy, and the comparison that shows it; None without one."""
     for target in targets(pair, prefix):
         trial = ModelPair(target, pair.q, pair.ids)
-        laws = NodeLaws(method.drafter(trial, shape), method.verify)
+        laws = VerifierCache(method.drafter(trial, shape), method.verify)
         compared = compare(emitted_law(found, laws, prefix), trial, prefix, length)
         if compared.wrong is not None:
             return trial, compared
@@ -93,7 +93,7 @@ Filling = Callable[[list[int], ArrayLike], int]
 
 
 @dataclass(frozen=True)
-class Drafting:
+class TreeChecks:
     """What holds of a method's draft trees at a given q, whatever the target and the verifier.
 
     `classes` are those that were checked; `product` tells whether each has the product probability, `how` the way it
@@ -117,8 +117,8 @@ class EveryTarget:
     loss: tuple[ModelPair, Comparison] | None = None
 
 
-def every_target(
-    method: TreeMethod, pair: ModelPair, prefix: Prefix, shape: TreeShape, length: int, drafting: Drafting
+def decide_every_target(
+    method: TreeMethod, pair: ModelPair, prefix: Prefix, shape: TreeShape, length: int, drafting: TreeChecks
 ) -> EveryTarget:
     """Put the drafting, the verifier's condition and, where either fails, the search for a losing target together."""
     drafter = method.drafter(pair, shape)
@@ -139,7 +139,7 @@ def every_target(
 
 def check_drafting(
     method: TreeMethod, pair: ModelPair, prefix: Prefix, shape: TreeShape, known: Sequence[TreeClass]
-) -> Drafting:
+) -> TreeChecks:
     """Check the product form on the method's own construction, and the lemmas on every class.
 
     `known` are the method's classes. Layered code is walked by brute force up to 20,000 unpruned outcomes; beyond that
@@ -149,7 +149,7 @@ def check_drafting(
     brute = None if method.construction == "grown" else _brute_force(drafter, prefix, shape)
     if brute is None and isinstance(known, ClassTable):
         checks = check_table(known, method, pair, prefix, shape, first_moved, _bounded)
-        return Drafting(known, checks.failing is None, checks.how, checks.failing, checks.lemmas)
+        return TreeChecks(known, checks.failing is None, checks.how, checks.failing, checks.lemmas)
     found, how = known, "by growth, whose classes are cylinders by construction"
     moved: TreeClass | None = None
     if brute is not None:
@@ -161,7 +161,7 @@ def check_drafting(
         except NotGrowable:  # then the classes were known by brute force alone
             how = "every unpruned tree of the layered code"
     failing = first_failing(found, drafter, prefix) or moved
-    return Drafting(found, failing is None, how, failing, check_lemmas(found, drafter, prefix))
+    return TreeChecks(found, failing is None, how, failing, check_lemmas(found, drafter, prefix))
 
 
 def _brute_force(drafter: Drafter, prefix: Prefix, shape: TreeShape) -> list[TreeClass] | None:

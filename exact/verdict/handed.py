@@ -45,11 +45,11 @@ class CycleNumber(ReadInt):
         self._number = number
 
 
-def plain(value: Any) -> Any:
+def plain_place(value: Any) -> Any:
     """A value with the cycle numbers in it, or in the tuples in it, as ints; nothing is noted."""
     if type(value) is CycleNumber:
         return value._number
-    return tuple(map(plain, value)) if type(value) is tuple else value
+    return tuple(map(plain_place, value)) if type(value) is tuple else value
 
 
 class Coins:
@@ -58,8 +58,8 @@ class Coins:
     __slots__ = ("accept", "index")
 
     def __init__(self, chooser: Chooser) -> None:
-        self.accept: Callable[..., bool] = lambda probability, at=None: chooser.accept(probability, plain(at))
-        self.index: Callable[..., int] = lambda weights, at=None: chooser.index(weights, plain(at))
+        self.accept: Callable[..., bool] = lambda probability, at=None: chooser.accept(probability, plain_place(at))
+        self.index: Callable[..., int] = lambda weights, at=None: chooser.index(weights, plain_place(at))
 
 
 @dataclass

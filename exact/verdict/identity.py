@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from exact.enumeration.fixed_trees import NodeMethod
+from exact.enumeration.fixed_trees import FixedTreeMethod
 from exact.enumeration.rationals import fraction, long_numbers
 from exact.verdict.reference_code import DESCRIPTIVE, NUMBERS, PLAIN, altered_reference, digest, reference_digest
 from rheo_core import FunctionMethod, Method, TreeMethod, proxies, verification
@@ -27,7 +27,7 @@ from rheo_core.proxies import Constant
 
 VERIFIERS = ("algorithm_1", "vanilla", "rrsw")
 PROXIES = ("RHEO", "TAIL_MASS", "NEXT_TOKEN", "RAW", "HALF_LEAST")
-KINDS: tuple[Any, ...] = (TreeMethod, NodeMethod, FunctionMethod)
+KINDS: tuple[Any, ...] = (TreeMethod, FixedTreeMethod, FunctionMethod)
 PACKAGES = ("rheo_core", "exact", "montecarlo", "gpu_runner")
 
 
@@ -64,7 +64,7 @@ def as_it_runs(method: Method) -> Method:
 
 
 def kind_of(method: Method) -> Any:
-    """TreeMethod, NodeMethod or FunctionMethod where a method is exactly that, with no attribute of its own."""
+    """TreeMethod, FixedTreeMethod or FunctionMethod where a method is exactly that, with no attribute of its own."""
     for kind in KINDS:
         names = {field.name for field in fields(kind)}
         if type(method) is kind and set(vars(method)) == names:
@@ -81,7 +81,7 @@ def identities(method: Method) -> dict[str, Identity]:
             "proxy": _held_to_files(_proxy(given["proxy"]), altered),
             "verify": _held_to_files(_verify(given["verify"]), altered),
         }
-    names = {NodeMethod: ("topology", "draft", "verify"), FunctionMethod: ("function",)}.get(kind, ())
+    names = {FixedTreeMethod: ("topology", "draft", "verify"), FunctionMethod: ("function",)}.get(kind, ())
     return {name: _user_part(given[name]) for name in names} or {"method": _user_part(method)}
 
 

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from exact.enumeration.fixed_trees import NodeMethod
+from exact.enumeration.fixed_trees import FixedTreeMethod
 from exact.enumeration.rationals import fraction
-from exact.enumeration.walk import EnumerationError, ExhaustiveChooser, NotReproducible, Recall, recalled
+from exact.enumeration.walk import EnumerationError, ExhaustiveChooser, NotReproducible, ReplayLog, recorded
 from exact.runtime.census import Census
 from exact.runtime.patches import applied
 from exact.runtime.reachable import State
@@ -88,9 +88,9 @@ def check_models_again(models: ModelPair, rule: str) -> None:
 PARTS = {
     "verify": (TreeMethod, "verify"),
     "proxy": (TreeMethod, "proxy"),
-    "topology": (NodeMethod, "topology"),
-    "draft": (NodeMethod, "draft"),
-    "verify_siblings": (NodeMethod, "verify"),
+    "topology": (FixedTreeMethod, "topology"),
+    "draft": (FixedTreeMethod, "draft"),
+    "verify_siblings": (FixedTreeMethod, "verify"),
     "cycle_function": (FunctionMethod, "function"),
 }
 """What a part is handed (a method of `Handed`), the kind of method that has it, and its name there."""
@@ -133,7 +133,7 @@ class RuleWatch:
         self.broken = NO_MASS
         self.calls = 0
         self.looked = False
-        self.recall = Recall(always=False)
+        self.log = ReplayLog(strict=False)
         self.state = State({_called(kind): part for kind, part in parts.items()})
         self.watch = Watch()
         self.proxy: WatchedProxy | None = None
@@ -152,7 +152,7 @@ class RuleWatch:
         if "proxy" in wrapped:
             self.proxy = wrapped["proxy"] = WatchedProxy(wrapped["proxy"], parts["proxy"], rule.name)
         names: Any = {PARTS[kind][1]: part for kind, part in wrapped.items()}
-        if isinstance(rule, TreeMethod | NodeMethod | FunctionMethod):
+        if isinstance(rule, TreeMethod | FixedTreeMethod | FunctionMethod):
             return replace(rule, **names)
         return CycleMethod(rule.name, rule.claim, wrapped["cycle_function"])
 
@@ -161,7 +161,7 @@ class RuleWatch:
         if self._stale and not self.running:
             self.renew()
         self.calls += 1
-        self.recall.touched = True
+        self.log.used = True
         handed = Handed(self._look)
         given = getattr(handed, kind)(*args, **kwargs)
         self.running += 1
@@ -229,13 +229,13 @@ class RuleWatch:
             raise RefusedCall(self.name, f"a call that changes {place}", EXPECTED)
         self.hooked = False  # every branch was seen already
         if self.proxy is not None:
-            self.proxy.ask_again(LEAST)
+            self.proxy.replay(LEAST)
         try:
-            self.recall.ask()
+            self.log.replay()
         except NotReproducible as error:
             raise InvalidInput(self.name, f"another answer to the same coins ({error})", EXPECTED) from error
 
-    def check_cycles(self, cycles: int) -> None:
+    def check_cycle_independence(self, cycles: int) -> None:
         """Raise `InvalidInput` where a rule that lost in none of so many cycles looked at their number."""
         if self.looked:
             raise InvalidInput(self.name, "a look at the number of the cycle", LOOKED.format(cycles))
@@ -329,7 +329,7 @@ def watched(rule: Method, tiny: Fraction = NO_MASS) -> Iterator[tuple[Method, Ru
     try:
         watch.census.moved()  # what moved before is not the rule's doing
         with _STAND_INS():
-            with recalled(watch.recall):
+            with recorded(watch.log):
                 yield watch.rule(rule, parts), watch
             watch.finish()
     except NotReproducible as error:

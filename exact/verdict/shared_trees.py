@@ -11,7 +11,7 @@ from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from exact.enumeration.tree_classes import TreeClass, classes
-from exact.verdict.every_target import Drafting, check_drafting
+from exact.verdict.every_target import TreeChecks, check_drafting
 from exact.verdict.wide_drafting import listed
 from rheo_core import ModelPair, TreeMethod, TreeShape
 from rheo_core.models import Prefix
@@ -48,6 +48,6 @@ def enumerate_trees(method: TreeMethod, models: ModelPair, prefix: Prefix, shape
 
 
 @once_per_drafting
-def checked_trees(method: TreeMethod, models: ModelPair, prefix: Prefix, shape: TreeShape) -> Drafting:
+def checked_trees(method: TreeMethod, models: ModelPair, prefix: Prefix, shape: TreeShape) -> TreeChecks:
     """Give the checks of a method's draft trees that need no target."""
     return check_drafting(method, models, prefix, shape, enumerate_trees(method, models, prefix, shape))

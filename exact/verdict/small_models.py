@@ -51,7 +51,7 @@ class RowsByPrefix:
 
 
 @dataclass(frozen=True)
-class ModelPair:
+class DrawnModels:
     """A target and a draft over one vocabulary of `size` tokens."""
 
     size: int
@@ -59,10 +59,10 @@ class ModelPair:
     draft: RowsByPrefix
 
 
-def small_pairs() -> Iterator[ModelPair]:
+def small_pairs() -> Iterator[DrawnModels]:
     """A fixed grid of pairs over 2 to 4 tokens: falling, rising and tied draft rows, alike and changing by prefix."""
     for weights in SMALL_WEIGHTS:
         rows = tuple(law_of(row) for row in weights)
         size = len(rows[0])
         target = RowsByPrefix((law_of(range(1, size + 1)), law_of(range(size, 0, -1))))
-        yield ModelPair(size, target, RowsByPrefix(rows))
+        yield DrawnModels(size, target, RowsByPrefix(rows))

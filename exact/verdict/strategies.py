@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from exact.verdict.small_models import LawRow, ModelPair, RowsByPrefix, law_of, small_pairs
+from exact.verdict.small_models import DrawnModels, LawRow, RowsByPrefix, law_of, small_pairs
 from rheo_core import TreeShape
 
 __all__ = [
+    "DrawnModels",
     "LawRow",
-    "ModelPair",
     "RowsByPrefix",
     "law_of",
     "laws",
@@ -47,12 +47,12 @@ def models(size: int, most_rows: int = 3, largest: int = 6) -> st.SearchStrategy
 
 
 @st.composite
-def model_pairs(draw: st.DrawFn, smallest: int = 1, most: int = 4, most_rows: int = 3, largest: int = 6) -> ModelPair:
+def model_pairs(draw: st.DrawFn, smallest: int = 1, most: int = 4, most_rows: int = 3, largest: int = 6) -> DrawnModels:
     """A target and a draft over `smallest` to `most` tokens; sometimes the same model twice."""
     size = draw(st.integers(smallest, most))
     target = draw(models(size, most_rows, largest))
     draft = draw(st.one_of(models(size, most_rows, largest), st.just(target)))
-    return ModelPair(size, target, draft)
+    return DrawnModels(size, target, draft)
 
 
 @st.composite

@@ -58,7 +58,7 @@ class WatchedProxy:
             expected = "one score for all Y, as uses_token = False says"
             raise InvalidInput(f"proxy of {self.method}", given[:300], expected)
 
-    def ask_again(self, least: int) -> None:
+    def replay(self, least: int) -> None:
         """Make the remembered calls again, in reverse, until so many calls were made in all."""
         asked = [arguments for arguments, _ in self._known.values()]
         for arguments in reversed(asked):

@@ -21,7 +21,7 @@ from gpu_runner.decode.methods import BenchMethod
 from gpu_runner.measure.bench import Setting, engine_of
 from gpu_runner.measure.prompts import Question
 from gpu_runner.model.chat import Message, end_ids, prompt_ids, text_of
-from montecarlo.audit_power import Growth
+from montecarlo.audit_power import EvidenceGrowth
 from montecarlo.auditing import TOP, Audit, Report
 from montecarlo.betting import BETS
 from montecarlo.chunks import Chunker
@@ -147,4 +147,4 @@ def tokens_for(report: Report, miss: float = 0.01) -> float:
     gains = BETS * mean - BETS**2 * (spread**2 + mean**2) / 2
     share = np.array([shares[each.name] for each in biases]).reshape(-1, 1)
     bar = -math.log(report.alarm) + np.log(2 * len(BETS) / share)
-    return Growth(gains, np.abs(BETS) * spread, np.broadcast_to(bar, gains.shape)).needed(miss)
+    return EvidenceGrowth(gains, np.abs(BETS) * spread, np.broadcast_to(bar, gains.shape)).needed(miss)

@@ -17,7 +17,7 @@ from exact.cli.tables import show
 from montecarlo.auditing import ALARM, TOP, Audit, Bias, Position, Report
 from montecarlo.chunks import Chunker
 from montecarlo.cli import sources
-from montecarlo.cli.simulate import plain
+from montecarlo.cli.simulate import to_json_value
 from montecarlo.copies import RATE
 from montecarlo.functions import FUNCTIONS
 from montecarlo.recording import TOLERANCE, read
@@ -182,9 +182,9 @@ def document(found: Report, files: list[Path]) -> dict[str, Any]:
         "files": [str(file) for file in files],
         "verdict": found.verdict,
         "refusal": found.refusal,
-        **plain({key: value for key, value in asdict(found).items() if key not in ("biases", "positions")}),
+        **to_json_value({key: value for key, value in asdict(found).items() if key not in ("biases", "positions")}),
         "variation_at_least": found.variation_at_least,
-        "biases": [plain(asdict(bias)) for bias in found.biases],
-        "positions": [plain(asdict(position)) for position in found.positions],
+        "biases": [to_json_value(asdict(bias)) for bias in found.biases],
+        "positions": [to_json_value(asdict(position)) for position in found.positions],
         "scope": SCOPE,
     }

@@ -209,7 +209,7 @@ def document(job: Job, outcome: Outcome) -> dict[str, Any]:
         "broken_claims": list(outcome.broken),
         "checks": [
             {"name": verdict.name, "alarm": verdict.alarmed or None}
-            | plain(asdict(verdict.fit))
+            | to_json_value(asdict(verdict.fit))
             | {"samples_needed_for_tv_0.01": needed_for(verdict.fit, outcome)}
             for verdict in outcome.verdicts
         ],
@@ -224,6 +224,6 @@ def needed_for(fit: Fit, outcome: Outcome, variation: float = 0.01) -> int | Non
     return samples_needed(variation, fit.degrees, Bars(outcome.alarm, len(outcome.verdicts)).at_end, MISS)
 
 
-def plain(values: dict[str, Any]) -> dict[str, Any]:
+def to_json_value(values: dict[str, Any]) -> dict[str, Any]:
     """Numbers that JSON has: an infinite one becomes the string "inf"."""
     return {key: "inf" if value == float("inf") else value for key, value in values.items()}

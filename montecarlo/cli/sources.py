@@ -35,7 +35,7 @@ Alarm = Annotated[float, typer.Option("--false-alarm", help="Probability of any 
 
 
 @dataclass(frozen=True)
-class Source:
+class ModelSource:
     """Where the models come from: exactly one of `dials`, `pair` (path.py:name) and `rows`."""
 
     name: str
@@ -64,7 +64,7 @@ class Job:
 
     method: str
     lead: int | None
-    source: Source
+    source: ModelSource
     shape: TreeShape
     seed: int
     length: int
@@ -95,18 +95,18 @@ class Job:
 
 def sources_of(
     rows: Path | None, real: bool, pair: str | None, dials: Dials, temperature: float, support: int
-) -> list[Source]:
+) -> list[ModelSource]:
     """The sources that the options name; more than one kind at once is refused."""
     named = [name for name, given in (("--rows", rows), ("--real", real), ("--pair", pair)) if given]
     if len(named) > 1:
         raise InvalidInput("models", " and ".join(named), "one of --rows, --real and --pair, or the synthetic dials")
     if rows is not None or real:
-        return [Source(each.name, rows=each) for each in options.rows_of(rows, temperature, support, "float64")]
+        return [ModelSource(each.name, rows=each) for each in options.rows_of(rows, temperature, support, "float64")]
     if temperature != 1:
         raise InvalidInput("temperature", temperature, "1 for models given as laws (logits: --rows or --real)")
     if pair is not None:
-        return [Source(pair, pair=pair)]
-    return [Source("synthetic", dials=dials)]
+        return [ModelSource(pair, pair=pair)]
+    return [ModelSource("synthetic", dials=dials)]
 
 
 @dataclass(frozen=True)

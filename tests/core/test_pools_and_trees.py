@@ -214,18 +214,18 @@ def test_growth_asks_for_each_draw_and_for_nothing_else():
     growth = Growth(
         rule("rheo").drafter(ModelPair(*both(rational(5, 3, 2))), TreeShape(3, 1, 3)), (), TreeShape(3, 1, 3)
     )
-    with pytest.raises(InvalidInput, match="settle: got no draw waiting"):
-        growth.settle(1)
-    waiting: Any = growth.advance()
+    with pytest.raises(InvalidInput, match="supply: got no draw waiting"):
+        growth.supply(1)
+    waiting: Any = growth.next_draw()
     assert waiting.tolist() == [0, F(3, 5), F(2, 5)]
     assert growth.path == ()
-    with pytest.raises(InvalidInput, match="advance: got a draw not settled"):
-        growth.advance()
+    with pytest.raises(InvalidInput, match="next_draw: got a draw not supplied"):
+        growth.next_draw()
     twin = growth.copy()
-    growth.settle(2)
-    twin.settle(1)
-    assert growth.advance() is None
-    assert twin.advance() is None
+    growth.supply(2)
+    twin.supply(1)
+    assert growth.next_draw() is None
+    assert twin.next_draw() is None
     assert (growth.tree().token.tolist(), twin.tree().token.tolist()) == ([0, 2, 1], [0, 1, 2])
 
 

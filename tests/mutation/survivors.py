@@ -26,7 +26,7 @@ REASONS: dict[str, str] = {
     "rheo_core/construction.py::tail_address: 0 -> 1": _ADDRESS,
     "rheo_core/construction.py::tail_address: 0 -> 1 (2)": _ADDRESS,
     "rheo_core/construction.py::_expanded: depth < shape.depth -> depth <= shape.depth": _UNUSED,
-    "rheo_core/growth.py::Growth.advance: line dropped: return None": _UNUSED,
+    "rheo_core/growth.py::Growth.next_draw: line dropped: return None": _UNUSED,
     "rheo_core/growth.py::Growth._push: self.nodes.depth_of(parent) + 1 -> self.nodes.depth_of(parent) - 1": _SHIFT,
     "rheo_core/growth.py::Growth._push: 1 -> 2": _SHIFT,
     "rheo_core/pool.py::Pool.__init__: line dropped: if self.tail is not None: self.tail.flags.writeable = False": _GUARD,  # noqa: E501

@@ -32,7 +32,7 @@ def coordinates(size: int, engine: Engine) -> tuple[list[Any], list[Any]]:
 
 
 @dataclass(frozen=True)
-class Cell:
+class RowCell:
     """One cell: the parts of each token; `m` leads stand first and have q~ = 0."""
 
     parts: tuple[Part, ...]
@@ -81,7 +81,7 @@ class Cell:
         return [Fraction(x, mass) for x in p], [Fraction(y, mass) for y in q]
 
 
-def cells(size: int, m: int, parts: Sequence[Part] = OPEN_PARTS) -> Iterator[Cell]:
+def cells(size: int, m: int, parts: Sequence[Part] = OPEN_PARTS) -> Iterator[RowCell]:
     """Every satisfiable cell of V tokens and m leads.
 
     With `ALL_PARTS` the faces (zeros and p = q~) are cells of their own; with `OPEN_PARTS` only the full-dimensional
@@ -94,8 +94,8 @@ def cells(size: int, m: int, parts: Sequence[Part] = OPEN_PARTS) -> Iterator[Cel
     leads = LEAD_PARTS if faces else LEAD_PARTS[:1]
     for front in product(leads, repeat=m):
         for back in product(parts, repeat=size - m):
-            cell = Cell((*front, *back), m)
+            cell = RowCell((*front, *back), m)
             if cell.satisfiable:
                 yield cell
     if not faces:
-        yield Cell((*(LEAD_PARTS[1:] * m), *((1, 0),) * (size - m)), m)
+        yield RowCell((*(LEAD_PARTS[1:] * m), *((1, 0),) * (size - m)), m)

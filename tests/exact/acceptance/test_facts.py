@@ -54,7 +54,7 @@ def test_proxy_0_is_lossless_where_all_q_are_positive(pair, shape):
         return [(entry + F(1, pair.size)) / 2 for entry in pair.draft(prefix)]
 
     if pair.size <= 2 or shape.budget * shape.depth <= 4:
-        assert certify(zero_proxy(0), pair.target, positive, shape, second=False).lossless
+        assert certify(zero_proxy(0), pair.target, positive, shape, every_target=False).lossless
 
 
 def test_proxy_0_is_lossy_with_zeros():
@@ -78,11 +78,11 @@ def test_proxy_z_is_lossless_under_algorithm_1_and_lossy_under_rrsw():
 @pairwise("lead, pair, proxy", [0, 1, 2], HAND_MADE, [proxies.NEXT_TOKEN, proxies.RHEO, proxies.TAIL_MASS, Constant(1)])
 def test_any_proxy_from_the_next_token_to_1_is_lossless_under_algorithm_1(pair, lead, proxy):
     mine = TreeMethod("mine", None, lead, proxy=proxy)
-    assert certify(mine, pair.target, pair.draft, TreeShape(2, 2, 3), second=False).lossless
+    assert certify(mine, pair.target, pair.draft, TreeShape(2, 2, 3), every_target=False).lossless
 
 
 def accepted(name, p, q, shape, **changes):
-    return certify(rule(name, **changes), alike(p), alike(q), shape, second=False).acceptance_by_depth[1]
+    return certify(rule(name, **changes), alike(p), alike(q), shape, every_target=False).acceptance_by_depth[1]
 
 
 def test_rheo_does_not_always_dominate_rrsw():
@@ -204,7 +204,7 @@ def test_a_float_law_that_holds_more_than_1_is_drafted_like_any_other(dtype, nam
     spread = np.array([1, np.finfo(dtype).eps, 0], dtype)  # z > 1 at m = 0
     mine = rule(name) if name == "top-k" else rule(name, lead=lead)
     for row in (q, spread):
-        found = certify(mine, *both(row), TreeShape(2, 3, 4), second=False)
+        found = certify(mine, *both(row), TreeShape(2, 3, 4), every_target=False)
         assert found.lossless
         grown = replayed_law(rule(mine.name, lead=mine.lead, construction="grown"), *both(row), TreeShape(2, 3, 4))
         assert grown == replayed_law(mine, *both(row), TreeShape(2, 3, 4))

@@ -40,7 +40,7 @@ def test_figure_3_every_m_is_swept_and_m_1_is_best():
     file = shipped_rows()[0]
     for each in found[: SHAPE.width + 1]:
         mine = replace(rule("rheo"), lead=each.lead)
-        oracle = certify(mine, file.target, file.draft, SHAPE, second=False)
+        oracle = certify(mine, file.target, file.draft, SHAPE, every_target=False)
         assert each.acceptance_length == oracle.acceptance_length
     top_k = acceptance_length(methods["top-k"], ModelPair(file.target, file.draft), SHAPE)
     assert found[SHAPE.width].acceptance_length == top_k

@@ -7,7 +7,7 @@ import pytest
 
 from exact import methods
 from exact.cli import options
-from exact.cli.faults import Outcome, run
+from exact.cli.faults import FaultOutcome, run
 from exact.cli.main import app
 from exact.faults import cases
 from exact.methods.load import load_method
@@ -71,7 +71,7 @@ def test_a_survivor_would_be_seen():
         "another acceptance",
     ]
     assert run(type(good)(**{**vars(good), "method": bad.method})).problems[0] == "false alarm"
-    assert isinstance(run(good), Outcome)
+    assert isinstance(run(good), FaultOutcome)
 
 
 def test_compare_on_a_file(capsys, rows):

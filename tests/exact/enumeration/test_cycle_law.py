@@ -104,7 +104,7 @@ def test_the_comparison_against_two_full_tables(pair: Models, shape, length, eac
 def test_acceptance_against_replay(pair: Models, name):
     shape = TreeShape(2, 2, 4)
     accepted: Any = law(lambda chooser: speculate(pair.target, pair.draft, (), name, shape, chooser).accepted)
-    found = certify(name, pair.target, pair.draft, shape, second=False)
+    found = certify(name, pair.target, pair.draft, shape, every_target=False)
     by_depth = [sum(mass for count, mass in accepted.items() if count >= depth) for depth in range(3)]
     assert list(found.acceptance_by_depth) == by_depth
     assert found.acceptance_by_depth[0] == 1
@@ -130,7 +130,7 @@ def test_text_over_several_cycles_against_replay_of_generate(pair: Models, name,
     shape, cycles = shape_and_cycles
     mine = rule(name) if name == "top-k" else rule(name, lead=lead)
     replayed = law(lambda chooser: generate(pair.target, pair.draft, (), mine, shape, chooser, cycles).tokens)
-    found = certify(mine, pair.target, pair.draft, shape, cycles, cycles=cycles, second=False)
+    found = certify(mine, pair.target, pair.draft, shape, cycles, cycles=cycles, every_target=False)
     assert found.law() == replayed
     assert found.total_variation == total_variation(replayed, target_law(pair.target, cycles))
     assert found.lossless == (replayed == target_law(pair.target, cycles))
@@ -246,11 +246,11 @@ def test_constant_and_raw_proxies_of_a_user_are_certified_by_brute_force():
 
 def test_a_certificate_is_pickled_without_its_target():
     target, draft = varied(rational(1, 2, 3), rational(3, 1, 1)), alike(rational(1, 1, 1))
-    found = certify("rheo", target, draft, TreeShape(3, 1, 3), second=False)
+    found = certify("rheo", target, draft, TreeShape(3, 1, 3), every_target=False)
     again = pickle.loads(pickle.dumps(found))
     assert again == found
     assert again.law() == found.law() == target_law(target, 2)
-    far = certify("rheo", target, draft, TreeShape(1, 1, 1), 4, second=False)
+    far = certify("rheo", target, draft, TreeShape(1, 1, 1), 4, every_target=False)
     assert far.law() == target_law(target, 4)
     with pytest.raises(InvalidInput, match=r"^prefix: got \(.*\), expected one whose target row was read"):
         pickle.loads(pickle.dumps(far)).law()

@@ -8,7 +8,7 @@ import pytest
 
 from exact import certify
 from exact.enumeration import fixed_trees
-from exact.enumeration.fixed_trees import NodeMethod
+from exact.enumeration.fixed_trees import FixedTreeMethod
 from exact.methods import methods
 from rheo_core import Cycle, InvalidInput, SamplingChooser, TreeMethod, TreeShape, generate, method, speculate
 from rheo_core.tree import Nodes
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.exact
 
 TARGET, DRAFT = alike(rational(1, 2, 3)), alike(rational(3, 2, 1))
 SHAPE = TreeShape(2, 1, 2)
-FIXED: Any = next(each for each in methods.values() if isinstance(each, NodeMethod))
+FIXED: Any = next(each for each in methods.values() if isinstance(each, FixedTreeMethod))
 NO_TREE = Nodes().tree(np.dtype(object))
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction as F
 import pytest
 
 from exact.cli import options
-from exact.cli.certify_torch import LIMIT, SECONDS, Bounds, OutOfTime, timed
+from exact.cli.certify_torch import LIMIT, SECONDS, FunctionOutOfTime, RunLimits, timed
 from exact.cli.main import app
 from exact.enumeration.walk import DRAWS, EnumerationError, TooManyDraws, TooManyOutcomes, law
 from exact.interception import Interception
@@ -78,11 +78,11 @@ def test_what_ends_within_the_bounds_is_certified(spec):
 
 
 def test_zero_lifts_a_bound_and_none_is_the_default():
-    assert (Bounds().limit, Bounds().seconds) == (LIMIT, SECONDS)
-    assert Bounds(0, 0).limit is None
+    assert (RunLimits().limit, RunLimits().seconds) == (LIMIT, SECONDS)
+    assert RunLimits(0, 0).limit is None
     for outcomes, seconds in ((-1, 1), (True, 1), (1.5, 1), (1, -1), (1, float("inf")), (1, float("nan"))):
         with pytest.raises(InvalidInput, match="limit" if seconds == 1 else "seconds"):
-            Bounds(outcomes, seconds)  # type: ignore[arg-type]
+            RunLimits(outcomes, seconds)  # type: ignore[arg-type]
 
 
 def test_the_alarm_passes_code_that_swallows_every_exception_but_its_own_end():
@@ -91,7 +91,7 @@ def test_the_alarm_passes_code_that_swallows_every_exception_but_its_own_end():
             with suppress(Exception):
                 time.sleep(0.01)
 
-    with pytest.raises(OutOfTime, match=r"not done after 0\.05 s; --seconds"), timed(0.05):
+    with pytest.raises(FunctionOutOfTime, match=r"not done after 0\.05 s; --seconds"), timed(0.05):
         stubborn()
     with timed(0.05):
         pass

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exact.interception import Interception, Unsupported
-from exact.interception.session import Session
+from exact.interception.session import Tracer
 from rheo_core import InvalidInput
 
 pytestmark = pytest.mark.exact
@@ -55,7 +55,7 @@ def mapped(u, path):
 
 def uniform_law(program, coins="ideal"):
     """The law of a program of one uniform."""
-    session = Session(coins)
+    session = Tracer(coins)
     law: dict[Any, Any] = {}
 
     def run():
@@ -169,7 +169,7 @@ def test_nan_is_refused():
 
 
 def test_two_uniforms_are_not_compared():
-    session = Session()
+    session = Tracer()
     with pytest.raises(Unsupported, match="uniform 1 against uniform 2"):
         _ = session.uniform() < session.uniform()
 

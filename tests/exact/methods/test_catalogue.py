@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exact import certify, law
-from exact.enumeration.fixed_trees import NodeMethod, node_at, nodewise_law
+from exact.enumeration.fixed_trees import FixedTreeMethod, fixed_tree_law, node_at
 from exact.methods import methods, references
 from exact.methods.k_seq import STEPS, is_valid, least_gamma
 from exact.methods.optimum import optimum, pool_law
@@ -94,12 +94,12 @@ def test_claimed_lossy_is_refuted(name):
 
 @pytest.mark.parametrize("name", ["rrs", "rrsw", "k-seq", "spechub", "greedy-hybrid", "ot-optimum", "sample-and-match"])
 def test_following_parents_is_the_same_as_drafting_the_whole_tree(name):
-    """`nodewise_law` against full replay of `cycle`, which drafts everything before it verifies."""
+    """`fixed_tree_law` against full replay of `cycle`, which drafts everything before it verifies."""
     method = METHODS[name]
     target, draft = HAND_MADE[0].target, HAND_MADE[3].draft
     shape = TreeShape(2, 2, 4)
     whole = law(lambda chooser: method.cycle(target, draft, (), shape, chooser).tokens)
-    quick = nodewise_law(method, ModelPair(target, draft), (), shape)
+    quick = fixed_tree_law(method, ModelPair(target, draft), (), shape)
     assert whole == {tokens: F(int(mass.numerator), int(mass.denominator)) for tokens, mass in quick.items()}
 
 
@@ -131,7 +131,7 @@ def drafted_optimum(method, p, q, width):
 )  # fmt: skip
 def test_no_rule_beats_the_optimum_of_its_draft(models, width, name):
     p, q, method = models.target(()), models.draft(()), methods[name]
-    assert isinstance(method, NodeMethod)
+    assert isinstance(method, FixedTreeMethod)
     best, accepted = drafted_optimum(method, p, q, width), one_layer(method, p, q, width)
     assert accepted <= best
     if name in ("greedy-hybrid", "ot-optimum", "static"):
@@ -147,7 +147,7 @@ def test_spechub_attains_the_optimum_of_its_pairs(models):
 
 
 def test_the_transport_rule_takes_any_draft():
-    method = NodeMethod("ot-rrs", "lossless", METHODS["rrs"].topology, independent, Transport(independent))
+    method = FixedTreeMethod("ot-rrs", "lossless", METHODS["rrs"].topology, independent, Transport(independent))
     assert one_layer(method, W_TARGET, W_DRAFT, 2) == drafted_optimum(method, W_TARGET, W_DRAFT, 2)
 
 

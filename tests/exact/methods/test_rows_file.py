@@ -58,7 +58,7 @@ def test_logits_are_softmaxed_in_the_arithmetic(arithmetic):
 def test_every_reading_is_lossless(arithmetic, temperature, support):
     rows = parsed(LOGITS, temperature=temperature, support=support, arithmetic=arithmetic)
     for lead in (0, 1, 2):
-        found = certify(rule("rheo", lead=lead), rows.target, rows.draft, TreeShape(3, 2, 6), second=False)
+        found = certify(rule("rheo", lead=lead), rows.target, rows.draft, TreeShape(3, 2, 6), every_target=False)
         assert found.lossless
         assert arithmetic != "rational" or found.total_variation == 0
         assert found.arithmetic == arithmetic
@@ -95,7 +95,7 @@ def test_the_shipped_rows_are_lossless(name, arithmetic):
     for rows in shipped:
         for lead in (0, 1, 2) if name == "rheo" else (1,):
             mine = rule(name) if name == "top-k" else rule(name, lead=lead)
-            found = certify(mine, rows.target, rows.draft, shape, shape.depth, second=False)
+            found = certify(mine, rows.target, rows.draft, shape, shape.depth, every_target=False)
             assert found.lossless, (rows.name, lead)
             if arithmetic == "rational":
                 assert found.total_variation == 0

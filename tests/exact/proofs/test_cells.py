@@ -9,7 +9,7 @@ from exact import law as exact_law
 from exact.proofs import enumerated, layer, loop, pools
 from exact.proofs.claims import LOSSLESS, POOL_CLAIMS, THEOREM_3, Claim, emitted, expression, p, q, w
 from exact.proofs.compiled import NotCompiled, compiled, degree, holds
-from exact.proofs.engines.cells import ALL_PARTS, OPEN_PARTS, Cell, cells
+from exact.proofs.engines.cells import ALL_PARTS, OPEN_PARTS, RowCell, cells
 from exact.proofs.engines.rings import generators, value
 from exact.proofs.symbolic import Reduced, Symbolic, Undecided, law, row_of
 from rheo_core.verification import algorithm_1, sequential_rejection, vanilla
@@ -182,8 +182,8 @@ def test_statements_that_a_cell_cannot_decide_are_refused():
 
 def test_assumptions_are_checked_where_they_are_claimed_to_hold():
     with pytest.raises(ArithmeticError):
-        Cell(((0, 1), (0, 1)), 0).point([1, 1], [1, 1])
-    assert not Cell(((1, 1), (1, 1)), 0).satisfiable
+        RowCell(((0, 1), (0, 1)), 0).point([1, 1], [1, 1])
+    assert not RowCell(((1, 1), (1, 1)), 0).satisfiable
 
 
 def test_the_loop_lemma():

@@ -18,7 +18,7 @@ from exact.methods import methods
 from exact.runtime.executors import in_order, processes
 from exact.runtime.journal import Journal
 from exact.runtime.pickling import pack, unpack
-from exact.search import Bounds, Case, Coverage, Leads, Level, Model, exhaustive
+from exact.search import Bounds, Case, Coverage, Leads, Model, SearchLevel, exhaustive
 from exact.search.case_evaluation import CaseEvaluator, RecordingShape, with_lead
 from exact.search.cases import blocks, laws, most_nodes, prefixes
 from exact.search.cases import in_order as levels_in_order
@@ -37,7 +37,7 @@ def replayed(rule):
     )
 
 
-def every_case(level: Level) -> Iterator[Case]:
+def every_case(level: SearchLevel) -> Iterator[Case]:
     """All cases of a level, written out."""
     if not level.dependent:
         yield from (Case(Model(p), Model(q), level.shape, level.lead) for q in level.laws for p in level.laws)
@@ -55,18 +55,18 @@ def every_case(level: Level) -> Iterator[Case]:
             )
 
 
-def smallest_by_hand(rule, level: Level) -> Case | None:
+def smallest_by_hand(rule, level: SearchLevel) -> Case | None:
     """The smallest lossy case of a level: certify every one."""
 
     def is_lossy(case: Case) -> bool:
         method = rule if case.lead is None else replace(rule, lead=case.lead)
-        return certify(method, case.target, case.draft, case.shape, second=False).lossless is False
+        return certify(method, case.target, case.draft, case.shape, every_target=False).lossless is False
 
     lossy = [case for case in every_case(level) if case.dependent == level.dependent and is_lossy(case)]
     return min(lossy, key=lambda case: case.size, default=None)
 
 
-def smallest_by_engine(rule, level: Level) -> Case | None:
+def smallest_by_engine(rule, level: SearchLevel) -> Case | None:
     evaluator = CaseEvaluator(rule)
     found = (evaluator.block(block).found for block in blocks([level]))
     return next((case for case in found if case is not None), None)
@@ -87,18 +87,18 @@ def test_laws_are_all_rows_of_small_denominator_in_order(vocabulary, denominator
 @pytest.mark.parametrize("dependent", [False, True])
 def test_a_level_counts_its_cases(dependent):
     for denominator in (1, 2, 3):
-        level = Level(2, TreeShape(1, 1, 1), None, dependent, denominator)
+        level = SearchLevel(2, TreeShape(1, 1, 1), None, dependent, denominator)
         by_hand = {case.size for case in every_case(level) if case.level == level.key}
         assert level.cases == len(by_hand)
 
 
 ALIKE = [
-    Level(2, TreeShape(2, 1, 1), 0, False, 4),
-    Level(2, TreeShape(2, 2, 2), 0, False, 3),
-    Level(2, TreeShape(2, 2, 2), 1, False, 3),
-    Level(3, TreeShape(2, 1, 1), 1, False, 3),
+    SearchLevel(2, TreeShape(2, 1, 1), 0, False, 4),
+    SearchLevel(2, TreeShape(2, 2, 2), 0, False, 3),
+    SearchLevel(2, TreeShape(2, 2, 2), 1, False, 3),
+    SearchLevel(3, TreeShape(2, 1, 1), 1, False, 3),
 ]
-DEPENDENT = [Level(2, TreeShape(2, 1, 1), 0, True, 3), Level(2, TreeShape(2, 1, 2), 1, True, 2)]
+DEPENDENT = [SearchLevel(2, TreeShape(2, 1, 1), 0, True, 3), SearchLevel(2, TreeShape(2, 1, 2), 1, True, 2)]
 
 
 @pytest.mark.parametrize("level", ALIKE + DEPENDENT, ids=str)
@@ -130,7 +130,7 @@ def test_other_methods_against_certifying_every_case(rule, level):
 
 @pytest.mark.slow
 def test_trying_state_by_state_equals_replaying_whole_tables():
-    deep = Level(2, TreeShape(2, 2, 2), 0, True, 2)
+    deep = SearchLevel(2, TreeShape(2, 2, 2), 0, True, 2)
     for rule in (TREE, with_lead(methods["rheo-rrsw-z"], 0)):
         by_state = smallest_by_engine(rule, deep)
         by_replay = smallest_by_engine(replayed(rule), replace(deep, lead=None))

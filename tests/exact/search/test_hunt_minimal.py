@@ -197,8 +197,8 @@ IN_THE_DESIGN = {
 def test_the_cases_of_the_design_are_reached_or_beaten(name):
     known, least = IN_THE_DESIGN[name], case_of(LEAST[name])
     rule = with_lead(rule_of(name), known.lead)
-    assert not certify(rule, known.target, known.draft, known.shape, second=False).lossless
-    assert not certify(rule, least.target, least.draft, least.shape, second=False).lossless
+    assert not certify(rule, known.target, known.draft, known.shape, every_target=False).lossless
+    assert not certify(rule, least.target, least.draft, least.shape, every_target=False).lossless
     assert least.size <= known.size
 
 

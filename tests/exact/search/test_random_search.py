@@ -52,7 +52,7 @@ def test_a_fault_that_needs_four_tokens_and_two_levels_is_found_by_chance_and_ma
     assert (found.vocabulary, found.shape.depth, found.shape.width, found.lead) == (4, 2, 1, 0)
     assert (
         certify(
-            dataclasses.replace(rule, lead=found.lead), found.target, found.draft, found.shape, second=False
+            dataclasses.replace(rule, lead=found.lead), found.target, found.draft, found.shape, every_target=False
         ).lossless
         is False
     )

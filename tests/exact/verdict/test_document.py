@@ -54,7 +54,7 @@ CERTIFICATES = {
     "rheo-raw": lambda: certify("rheo-raw", P3, Q3, TreeShape(3, 2, 4)),
     "losing target": lambda: certify("rheo-adhoc", alike([0, 0, 1]), alike(rational(5, 3, 2)), TreeShape(3, 1, 2)),
     "undecided": lambda: certify(rule("rheo-half", lead=0), alike([0, 1]), alike(rational(1, 2)), TreeShape(2, 2, 1)),
-    "first verdict only": lambda: certify("rheo", P3, Q3, TreeShape(2, 2, 3), second=False),
+    "first verdict only": lambda: certify("rheo", P3, Q3, TreeShape(2, 2, 3), every_target=False),
     "two laws a row": lambda: certify("rheo", alike(rational(1, 2, 3, 4)), logits, TreeShape(3, 2, 4)),
     "id map": lambda: certify(
         "rheo", alike(rational(1, 2, 3, 4)), alike(rational(3, 1, 1)), TreeShape(2, 2, 3), ids=[3, 0, 1]

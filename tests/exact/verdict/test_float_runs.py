@@ -32,7 +32,7 @@ def named(name, lead):
 @pairwise("pair, name, dtype, lead", HAND_MADE, LOSSLESS, FLOATS, [0, 1])
 def test_lossless_methods_are_lossless_up_to_rounding(pair: Models, name, dtype, lead):
     target, draft = floats(pair.target, dtype), floats(pair.draft, dtype)
-    found = certify(named(name, lead), target, draft, TreeShape(2, 2, 4), second=False)
+    found = certify(named(name, lead), target, draft, TreeShape(2, 2, 4), every_target=False)
     assert found.verdict == "lossless up to rounding"
     assert found.rounding_most == bound(3, pair.size, dtype)
     assert found.total_variation <= (found.rounding_bound or 0) <= (found.rounding_most or 0)
@@ -45,7 +45,7 @@ def test_lossless_methods_are_lossless_up_to_rounding(pair: Models, name, dtype,
 def test_drawn_pairs_are_lossless_up_to_rounding(pair: Models, shape, lead, name, dtype):
     assume(draws(pair, shape, 0) <= 300)
     mine = named(name, min(lead, shape.width))
-    found = certify(mine, floats(pair.target, dtype), floats(pair.draft, dtype), shape, second=False)
+    found = certify(mine, floats(pair.target, dtype), floats(pair.draft, dtype), shape, every_target=False)
     assert found.lossless, (found.total_variation, found.counterexample)
 
 
@@ -54,7 +54,7 @@ def test_the_float_run_is_the_float_code_with_exact_weights(dtype):
     """Its distance from the target is that of a replay of the float program, to the last bit."""
     target, draft = floats(alike(rational(5, 2, 3)), dtype), floats(alike(rational(5, 4, 2)), dtype)
     shape = TreeShape(2, 1, 2)
-    found = certify("rheo", target, draft, shape, 2, second=False)
+    found = certify("rheo", target, draft, shape, 2, every_target=False)
     replayed = replayed_law("rheo", target, draft, shape)
     assert emitted_law("rheo", target, draft, shape) == replayed
     right = target_law(target, 2)
@@ -72,7 +72,7 @@ def test_the_float_run_is_the_float_code_with_exact_weights(dtype):
 @DTYPES
 def test_a_lossy_method_is_lossy_in_floats_too(dtype):
     target, draft = floats(alike(rational(5, 2, 3)), dtype), floats(alike(rational(5, 3, 2)), dtype)
-    found = certify("rheo-adhoc", target, draft, TreeShape(3, 1, 2), second=False)
+    found = certify("rheo-adhoc", target, draft, TreeShape(3, 1, 2), every_target=False)
     assert found.verdict == "lossy"
     assert float(found.total_variation) == pytest.approx(9 / 50, abs=0.01)
     assert found.counterexample is not None
@@ -83,13 +83,13 @@ def test_a_rational_loss_is_not_forgiven_for_being_small():
     """Lossless up to rounding needs the rational run to be lossless: a loss below the bound is still one."""
     tiny = 2.0**-40
     target, draft = alike(np.array([0.5, 0.5])), alike(np.array([0.5 + tiny, 0.5 - tiny]))
-    found = certify(rule("rheo-raw", lead=0), target, draft, TreeShape(2, 1, 1), second=False)
+    found = certify(rule("rheo-raw", lead=0), target, draft, TreeShape(2, 1, 1), every_target=False)
     assert not found.lossless
     single = certify(
         rule("rheo-half", lead=0),
         *both(np.array([1 - 2.0**-20, 2.0**-20], np.float32)),
         TreeShape(2, 2, 2),
-        second=False,
+        every_target=False,
     )
     assert single.rounding_bound is not None
     assert single.rounding_most is not None
@@ -113,7 +113,7 @@ def test_logits_with_temperature_and_sparse_support(dtype, temperature, support,
     def draft(prefix):
         return DraftRow.logits(draft_logits(prefix), temperature, support)
 
-    found = certify(named(name, lead), target, draft, TreeShape(2, 2, 4), second=False)
+    found = certify(named(name, lead), target, draft, TreeShape(2, 2, 4), every_target=False)
     assert found.lossless, found.counterexample
     assert temperature or found.total_variation == 0
 
@@ -126,6 +126,6 @@ def test_score_and_sampling_laws_that_differ_are_lossless_exactly(name, lead, bu
         DraftRow.pair(rational(2, 3, 3), [1, 0, 0]),
     )
     target = varied(rational(1, 2, 3), rational(3, 0, 1))
-    found = certify(named(name, lead), target, draft, TreeShape(2, 2, budget), second=False)
+    found = certify(named(name, lead), target, draft, TreeShape(2, 2, budget), every_target=False)
     assert found.lossless, found.counterexample
     assert found.total_variation == 0

@@ -15,7 +15,7 @@ import pytest
 
 from exact import certify, check
 from exact.enumeration import tree_classes
-from exact.enumeration.fixed_trees import NodeMethod
+from exact.enumeration.fixed_trees import FixedTreeMethod
 from exact.methods import methods
 from exact.runtime.reachable import State
 from exact.verdict import every_target, identity, reference_code, watched_proxy
@@ -283,7 +283,7 @@ def test_code_is_ours_by_where_it_is_defined_and_not_by_what_it_calls_itself():
     ):
         assert is_ours(ours)
     for method in methods.values():
-        if isinstance(method, NodeMethod):
+        if isinstance(method, FixedTreeMethod):
             assert is_ours(method.verify), method
             assert is_ours(method.draft), method
 
@@ -379,6 +379,6 @@ def test_unwatched_a_proxy_that_changes_late_would_pass(monkeypatch):
     """Planted fault: the proxy's calls are not made again, and what it keeps is not compared."""
     monkeypatch.setattr(State, "changed", lambda self: None)
     monkeypatch.setattr(State, "changed_at_last", lambda self: None)
-    monkeypatch.setattr(watched_proxy.WatchedProxy, "ask_again", lambda self, least: None)
+    monkeypatch.setattr(watched_proxy.WatchedProxy, "replay", lambda self, least: None)
     found = certify(own(Counting([], 400)), ROWS, varied(rational(5, 3, 2)), SMALL)
     assert found.lossless

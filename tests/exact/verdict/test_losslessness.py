@@ -34,7 +34,7 @@ def with_lead(method, lead):
 def test_hand_made_pairs(pair: Models, method, shape, lead):
     """A lead beyond the width stands for the width; one that leaves too many draws, for the next that does not."""
     lead = next(m for m in range(min(lead, shape.width), shape.width + 1) if draws(pair, shape, m) <= LIMIT)
-    found = certify(with_lead(method, lead), pair.target, pair.draft, shape, second=False)
+    found = certify(with_lead(method, lead), pair.target, pair.draft, shape, every_target=False)
     assert found.lossless, (shape, lead, found.counterexample)
     assert found.total_variation == 0
     assert found.counterexample is None
@@ -47,7 +47,7 @@ def test_hand_made_pairs(pair: Models, method, shape, lead):
 def test_drawn_pairs(pair: Models, shape, lead, method):
     lead = min(lead, shape.width)
     assume(draws(pair, shape, lead) <= LIMIT)
-    found = certify(with_lead(method, lead), pair.target, pair.draft, shape, second=False)
+    found = certify(with_lead(method, lead), pair.target, pair.draft, shape, every_target=False)
     assert found.lossless, found.counterexample
 
 
@@ -56,7 +56,7 @@ def test_drawn_pairs(pair: Models, shape, lead, method):
 def test_drawn_pairs_after_a_prefix(pair: Models, shape, lead, token):
     prefix = (0, token % pair.size)
     found = certify(
-        rule("rheo", lead=min(lead, shape.width)), pair.target, pair.draft, shape, prefix=prefix, second=False
+        rule("rheo", lead=min(lead, shape.width)), pair.target, pair.draft, shape, prefix=prefix, every_target=False
     )
     assert found.law() == target_law(pair.target, shape.depth + 1, prefix)
 
@@ -95,7 +95,7 @@ def test_many_drawn_pairs(pair: Models, shape, lead, method):
     lead = min(lead, shape.width)
     assume(draws(pair, shape, lead) <= BRUTE_FORCE_LIMIT)
     mine = with_lead(method, lead)
-    assert certify(mine, pair.target, pair.draft, shape, second=False).lossless
+    assert certify(mine, pair.target, pair.draft, shape, every_target=False).lossless
     drafter = mine.drafter(pair.pair(), shape)
     slow = {each.tree.key(): each.probability for each in brute_force_classes(drafter, (), shape, BRUTE_FORCE_LIMIT)}
     assert slow == {each.tree.key(): each.probability for each in grown_classes(drafter, (), shape)}

@@ -192,7 +192,7 @@ def test_r10_a_one_hot_draft_has_no_sampled_slot():
             cycle = speculate(alike(p), alike(q), (), "rheo", TreeShape(3, 1, budget), chooser)
             assert SAMPLED not in cycle.tree.kind
             assert len(cycle.tree) == budget
-            found = certify("rheo", alike(p), alike(q), TreeShape(3, 1, budget), second=False)
+            found = certify("rheo", alike(p), alike(q), TreeShape(3, 1, budget), every_target=False)
             assert found.lossless
             assert found.classes == 1
 
@@ -247,7 +247,7 @@ def test_d3_the_acceptance_coin_is_always_0():
 def test_d4_p_is_q_and_candidates_cover_the_residual(kind):
     rows = rational(4, 2, 2) if kind == "rational" else np.array([0.5, 0.25, 0.25], kind)
     for name, lead in (("rheo", 0), ("rheo", 1), ("rheo-rrsw", 1), ("rheo-rrsw", 0)):
-        found = certify(rule(name, lead=lead), *both(rows), TreeShape(3, 2, 12), second=False)
+        found = certify(rule(name, lead=lead), *both(rows), TreeShape(3, 2, 12), every_target=False)
         assert found.lossless
         assert found.total_variation == 0
         assert found.acceptance_by_depth[1] == 1

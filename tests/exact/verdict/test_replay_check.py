@@ -9,7 +9,7 @@ import pytest
 from exact import certify
 from exact.cli import options
 from exact.cli.main import app
-from exact.enumeration.walk import ASKED_AGAIN, NotReproducible, Recall, law, outcomes, recalled
+from exact.enumeration.walk import MOST_REPLAYS, NotReproducible, ReplayLog, law, outcomes, recorded
 from rheo_core import TreeMethod, TreeShape
 
 pytestmark = pytest.mark.exact
@@ -123,22 +123,22 @@ def test_an_even_sample_of_many_runs_is_made_again():
         runs += 1
         return tuple(chooser.index([1] * 10) for _ in range(4))
 
-    recall = Recall()
-    with recalled(recall):
+    log = ReplayLog()
+    with recorded(log):
         assert sum(weight for _, weight in outcomes(program)) == 1
     assert runs == 10**4
-    recall.ask()
-    assert ASKED_AGAIN / 2 <= runs - 10**4 <= ASKED_AGAIN
+    log.replay()
+    assert MOST_REPLAYS / 2 <= runs - 10**4 <= MOST_REPLAYS
 
 
 def test_nothing_is_remembered_where_nobody_asks():
     changing = iter([0, 0, 1, 1])
     assert law(lambda chooser: chooser.index([1, 1]) + next(changing)) == {0: Fraction(1, 2), 1: Fraction(1, 2)}
-    with recalled(recall := Recall()):
+    with recorded(log := ReplayLog()):
         law(lambda chooser: chooser.index([1, 1]) + next(changing))
     changing = iter([0, 0])
     with pytest.raises(NotReproducible, match="one run gave 2 and, asked again with the same coins, 1"):
-        recall.ask()
+        log.replay()
 
 
 def ask_rule(tmp_path, capsys, name):

@@ -92,7 +92,7 @@ def ways():
 def test_whatever_a_rule_keeps_between_calls_is_named(name):
     KEPT.clear()
     with pytest.raises(InvalidInput, match=r"^own: got a call that changes") as caught:
-        certify(keeping(ways()[name]), alike(P), alike(Q), SHAPE, second=False)
+        certify(keeping(ways()[name]), alike(P), alike(Q), SHAPE, every_target=False)
     assert str(caught.value).partition("\n")[0].endswith("keeps nothing between calls")
     globals().pop("made", None)
 
@@ -131,10 +131,10 @@ def coin_unused():
 def test_without_the_comparison_state_would_pass(monkeypatch):
     """Planted fault: nothing is compared, so a rule with state is certified call by call."""
     with pytest.raises(InvalidInput, match="`kept`"):
-        certify(coin_unused(), alike(P), alike(Q), SHAPE, second=False)
+        certify(coin_unused(), alike(P), alike(Q), SHAPE, every_target=False)
     monkeypatch.setattr(State, "changed", lambda self: None)
     monkeypatch.setattr(State, "changed_at_last", lambda self: None)
-    assert certify(coin_unused(), alike(P), alike(Q), SHAPE, second=False).lossless
+    assert certify(coin_unused(), alike(P), alike(Q), SHAPE, every_target=False).lossless
 
 
 def overwriting(p, tail, candidates, sampled, lead, chooser, at):
@@ -184,7 +184,7 @@ def test_a_row_of_a_model_that_a_rule_reaches_is_no_target():
 def test_without_copies_the_written_row_would_be_the_target(monkeypatch):
     """Planted fault: the rule gets the row itself, and is compared with what it wrote."""
     monkeypatch.setattr(Handed, "row", lambda self, name, row: row)
-    assert certify(own(overwriting), alike(P), alike(Q), TreeShape(1, 1, 1), 1, second=False).lossless
+    assert certify(own(overwriting), alike(P), alike(Q), TreeShape(1, 1, 1), 1, every_target=False).lossless
 
 
 def on_floats_only(p, tail, candidates, sampled, lead, chooser, at):

@@ -23,7 +23,7 @@ from gpu_runner.measure.bench import Setting
 from gpu_runner.model.drafts.causal import CausalDraft
 from gpu_runner.model.drafts.eagle3 import EagleDraft
 from gpu_runner.model.tiny import tiny_head, tiny_model
-from montecarlo.audit_power import Growth, growth
+from montecarlo.audit_power import EvidenceGrowth, growth
 from montecarlo.auditing import Audit, Bias, Report
 from montecarlo.betting import BETS
 from montecarlo.functions import FUNCTIONS
@@ -215,7 +215,7 @@ def test_lossless_methods_are_left_alone_for_long(method):
     assert run(Case(None, method, (3, 2, 5), 4000)).alarm_after is None
 
 
-def planned(case: Case, contexts: int) -> Growth:
+def planned(case: Case, contexts: int) -> EvidenceGrowth:
     """What the first token of a cycle gains for each bet, from its exact law at contexts of the target's own text."""
     target, draft = tiny_pair("skip", VOCABULARY, torch.device("cpu"), Path())
     assert case.fault is not None
@@ -231,7 +231,7 @@ def planned(case: Case, contexts: int) -> Growth:
         text.append(int(np.random.default_rng(number).choice(VOCABULARY, p=p / p.sum())))
     mean = np.mean([each.mean for each in gains], axis=0)
     square = np.mean([each.mean**2 + each.deviation**2 for each in gains], axis=0)
-    return Growth(mean, np.sqrt(np.maximum(square - mean**2, 0)), gains[0].bar)
+    return EvidenceGrowth(mean, np.sqrt(np.maximum(square - mean**2, 0)), gains[0].bar)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 from exact import assert_lossless, certify, law
 from exact.cli import options
 from exact.cli.main import app
-from exact.enumeration.fixed_trees import NodeMethod
+from exact.enumeration.fixed_trees import FixedTreeMethod
 from exact.methods import methods
 from exact.verdict.replay_check import DeterministicModel
 from rheo_core import DraftRow, InvalidInput, TreeMethod, TreeShape, generate
@@ -60,7 +60,7 @@ def test_a_rule_that_loses_in_the_first_cycle_is_lossy_all_the_same():
 
 
 def test_a_rule_on_a_fixed_topology_is_looked_at_too():
-    known = next(each for each in methods.values() if isinstance(each, NodeMethod) and each.claim == "lossless")
+    known = next(each for each in methods.values() if isinstance(each, FixedTreeMethod) and each.claim == "lossless")
 
     def verify(node, candidates, chooser):
         if node.at[0] == 2 and candidates:
@@ -119,7 +119,7 @@ def test_the_number_is_that_of_the_cycle_which_the_rule_is_in():
     rows = alike([F(1, 2), F(1, 3), F(1, 6)]), alike([F(1, 6), F(1, 3), F(1, 2)])
     shape = TreeShape(2, 1, 2)
     for number in range(4):
-        found = certify(greedy_in(number), *rows, shape, 4, cycles=4, second=False)
+        found = certify(greedy_in(number), *rows, shape, 4, cycles=4, every_target=False)
         assert found.lossless is False
         texts = law(partial(_text, greedy_in(number), rows, shape))
         assert found.law(4) == texts  # `generate` hands out the same numbers
