@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from exact.enumeration.cycle_steps import NodeSteps, Steps, TreeSteps
-from exact.enumeration.fixed_trees import NodeMethod, nodewise_law
+from exact.enumeration.fixed_trees import FixedTreeMethod, fixed_tree_law
 from exact.enumeration.node_laws import Emitted as Emitted
-from exact.enumeration.node_laws import Ends, NodeLaws, emitted_law
+from exact.enumeration.node_laws import Ends, VerifierCache, emitted_law
 from exact.enumeration.node_laws import Tokens as Tokens
 from exact.enumeration.node_laws import tree_law as tree_law
 from exact.enumeration.rationals import ONE, ZERO, exact_law, fraction
@@ -68,11 +68,11 @@ def cycle_law(
     if isinstance(method, TreeMethod):
         drafter = method.drafter(pair, shape)
         found = classes(drafter, prefix, shape) if known is None else known
-        noted = TreeSteps(prefix, found, NodeLaws(drafter, method.verify, cycle))
+        noted = TreeSteps(prefix, found, VerifierCache(drafter, method.verify, cycle))
         law = emitted_law(found, noted.laws, prefix)
-    elif isinstance(method, NodeMethod):
+    elif isinstance(method, FixedTreeMethod):
         noted = NodeSteps({})
-        law = nodewise_law(method, pair, prefix, shape, cycle, noted.laws)
+        law = fixed_tree_law(method, pair, prefix, shape, cycle, noted.laws)
     else:
         noted = StepLaws()
         law = _replayed_law(method, pair, prefix, shape, None if steps is None else noted)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from exact.enumeration.node_laws import Ends, NodeLaws, Tokens, children_of
+from exact.enumeration.node_laws import Ends, Tokens, VerifierCache, children_of
 from exact.enumeration.rationals import ONE, ZERO, fraction
 from exact.enumeration.step_laws import distance
 from exact.enumeration.tree_classes import TreeClass
@@ -28,7 +28,7 @@ class TreeSteps:
 
     prefix: Prefix
     classes: Sequence[TreeClass]
-    laws: NodeLaws
+    laws: VerifierCache
 
     def expected_distance(self, other: TreeSteps) -> Any:
         """The expected sum of distances to the same draws in another arithmetic, on the trees that this one grows.

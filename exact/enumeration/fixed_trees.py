@@ -120,8 +120,8 @@ def node_at(pair: ModelPair, context: Prefix, path: SlotPath, width: int, cycle:
     return Node(p, q, tuple(pair.target_id(token) for token in row.order.tolist()), width, (cycle, path))
 
 
-def nodewise_law(
-    method: NodeMethod,
+def fixed_tree_law(
+    method: FixedTreeMethod,
     pair: ModelPair,
     prefix: Prefix,
     shape: TreeShape,

@@ -22,7 +22,7 @@ Ends = list[tuple[Any, WholeRow]]
 """(mass, row) of the runs whose last token is drawn from a whole row."""
 
 
-class NodeLaws:
+class VerifierCache:
     """The law of (token, child) of a verification rule at each parent, enumerated once for each set of candidates.
 
     A rule is handed the slot path of the parent as well, so that belongs to what is remembered.
@@ -72,7 +72,7 @@ def keeping(verify: Any, keep: Keep) -> Any:
     return verdict
 
 
-def tree_law(tree: Tree, laws: NodeLaws, prefix: Prefix) -> Iterator[tuple[Tokens, WholeRow | None, Any]]:
+def tree_law(tree: Tree, laws: VerifierCache, prefix: Prefix) -> Iterator[tuple[Tokens, WholeRow | None, Any]]:
     """(emitted tokens, the row that one more is drawn from or None, probability) of verifying one tree, not merged."""
     slots = tree.slot.tolist()
     children = children_of(tree)
@@ -98,7 +98,7 @@ def children_of(tree: Tree) -> dict[int, list[int]]:
     return children
 
 
-def emitted_law(classes_: Sequence[TreeClass], laws: NodeLaws, prefix: Prefix) -> Emitted:
+def emitted_law(classes_: Sequence[TreeClass], laws: VerifierCache, prefix: Prefix) -> Emitted:
     """The law of the emitted tokens over all classes."""
     law: dict[Tokens, Any] = {}
     rows: dict[Tokens, Ends] = {}

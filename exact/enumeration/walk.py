@@ -177,7 +177,7 @@ class Walk:
         if self.rerunning:
             return ONE
         taken = (sum(weight for _, weight in branch.options[: branch.taken]) for branch in self.path)
-        return sum((mass * format_mass for mass, format_mass in zip(self._weights, taken, strict=False)), ZERO)
+        return sum((mass * share for mass, share in zip(self._weights, taken, strict=False)), ZERO)
 
     def describe(self) -> str:
         """The choices of this run, one after another."""
@@ -233,10 +233,10 @@ class ReplayLog:
     says whether the run just made is one to remember.
     """
 
-    def __init__(self, always: bool = True) -> None:
-        self.always = always
-        self.touched = False
-        self.most = ASKED_AGAIN
+    def __init__(self, strict: bool = True) -> None:
+        self.strict = strict
+        self.used = False
+        self.most_replays = MOST_REPLAYS
         self._runs: list[tuple[Walk, Callable[[], Any], list[tuple[Branch, int]], Any]] = []
         self._every = 1
         self._count = 0
@@ -259,14 +259,14 @@ class ReplayLog:
         if self._count % self._every == 0:
             self._runs.append((walk, run, [(branch, branch.taken) for branch in walk.path], result))
         self._count += 1
-        while len(self._runs) > self.most:
+        while len(self._runs) > self.most_replays:
             self._runs, self._every = self._runs[::2], 2 * self._every
 
     def forget(self, run: Callable[[], Any]) -> None:
         """Drop the runs of one program."""
         self._runs = [each for each in self._runs if each[1] != run]
 
-    def ask(self) -> None:
+    def replay(self) -> None:
         """Make the runs again; raises `NotReproducible` where one differs."""
         for walk, run, steps, result in reversed(self._runs):
             found = walk.rerun(run, steps)
@@ -277,9 +277,9 @@ class ReplayLog:
 _LOG: ContextVar[ReplayLog | None] = ContextVar("log", default=None)
 
 
-def current_recall() -> Recall | None:
+def current_log() -> ReplayLog | None:
     """What remembers runs at the moment, if anything."""
-    return _RECALL.get()
+    return _LOG.get()
 
 
 @contextmanager

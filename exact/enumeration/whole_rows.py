@@ -18,7 +18,7 @@ from gmpy2 import mpq
 
 from exact.enumeration.rationals import ZERO, integers
 from exact.enumeration.read_ints import ReadInt
-from exact.enumeration.walk import ASKED_AGAIN, Branch, EnumerationError, ExhaustiveChooser, Walk, current_recall
+from exact.enumeration.walk import MOST_REPLAYS, Branch, EnumerationError, ExhaustiveChooser, Walk, current_log
 from rheo_core import InvalidInput
 from rheo_core.checks import check_weights
 
@@ -37,7 +37,7 @@ MOST_KNOWN = 256
 TRIED = 8
 """Runs that ended in a whole row which are made again with plain numbers, three each."""
 
-ASKED_WHOLE = 64
+MOST_WHOLE_REPLAYS = 64
 """Runs made once more where some end in whole rows: such runs are long."""
 
 Tokens = tuple[int, ...]
@@ -311,7 +311,7 @@ class _Runs:
         self.steps = steps
         self.walk = Walk()
         self.chooser = ExhaustiveChooser(self.walk, rows)
-        self.recall = current_recall()
+        self.log = current_log()
         self.paths: list[tuple[list[tuple[Branch, int]], int]] = []
 
     def run(self) -> tuple[Any, WholeRow | None]:
@@ -322,9 +322,9 @@ class _Runs:
 
     def made(self) -> Iterator[Ended]:
         for (result, row), weight in self.walk.runs(self.run):
-            if self.recall is not None:
-                self.recall.most = min(self.recall.most, ASKED_AGAIN if row is None else ASKED_WHOLE)
-                self.recall.keep(self.walk, self.run, (result, row))
+            if self.log is not None:
+                self.log.most_replays = min(self.log.most_replays, MOST_REPLAYS if row is None else MOST_WHOLE_REPLAYS)
+                self.log.record(self.walk, self.run, (result, row))
             if self.steps is not None:
                 self.steps.note(self.walk.path, row)
             if row is not None:
@@ -341,14 +341,14 @@ class _Runs:
             self.rows.store.tried += 1
             for token in {row.support[0], row.support[len(row.support) // 2], row.support[-1]}:
                 self.rows.forced = place, token
-                if self.walk.again(self.run, steps) != (placed(result, token), None):
+                if self.walk.rerun(self.run, steps) != (placed(result, token), None):
                     raise Spoiled
         self.rows.forced = None
 
     def forget(self) -> None:
         """Leave no trace in what is remembered."""
-        if self.recall is not None:
-            self.recall.forget(self.run)
+        if self.log is not None:
+            self.log.forget(self.run)
         if self.steps is not None:
             self.steps.clear()
 

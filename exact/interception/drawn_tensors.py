@@ -13,7 +13,7 @@ import torch
 
 from exact.enumeration.read_ints import ReadInt
 from exact.enumeration.whole_rows import WholeRow
-from exact.interception.session import Session
+from exact.interception.session import Tracer
 
 plain = torch._C.DisableTorchFunctionSubclass
 _STORE: list[ReadInt] = []
@@ -35,10 +35,10 @@ ASKED = {
 
 
 class DrawnTensor(torch.Tensor):
-    """A tensor of integers, some of them unread: `known` [shape] numbers, `places` [shape], -1 where one is known."""
+    """A tensor of integers, some of them unread: `known_values` [shape]; `draw_index` [shape], -1 if known."""
 
-    known: torch.Tensor
-    places: torch.Tensor
+    known_values: torch.Tensor
+    draw_index: torch.Tensor
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -54,12 +54,12 @@ def _handed_on(name: str, func: Any, args: Any, kwargs: dict[str, Any]) -> tuple
     """What a function gives that needs no number; None where it needs them."""
     first, rest = (args[0], args[1:]) if args else (None, ())
     if name in ASKED and isinstance(first, DrawnTensor):
-        return (func(first.known, *settled(rest), **settled(kwargs)),)
+        return (func(first.known_values, *settled(rest), **settled(kwargs)),)
     if name in HANDED_ON and isinstance(first, DrawnTensor):
         if name == "__iter__":
-            return (iter(_paired(torch.unbind(first.known), torch.unbind(first.places))),)
+            return (iter(_paired(torch.unbind(first.known_values), torch.unbind(first.draw_index))),)
         others, named = settled(rest), settled(kwargs)
-        return (_paired(func(first.known, *others, **named), func(first.places, *others, **named)),)
+        return (_paired(func(first.known_values, *others, **named), func(first.draw_index, *others, **named)),)
     if name in JOINED and isinstance(first, list | tuple) and all(map(_of_tokens, first)):
         known, places = [_known(each) for each in first], [_places(each) for each in first]
         others, named = settled(rest), settled(kwargs)
@@ -72,11 +72,11 @@ def _of_tokens(value: Any) -> bool:
 
 
 def _known(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.known if isinstance(tensor, DrawnTensor) else tensor
+    return tensor.known_values if isinstance(tensor, DrawnTensor) else tensor
 
 
 def _places(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.places if isinstance(tensor, DrawnTensor) else torch.full_like(tensor, -1)
+    return tensor.draw_index if isinstance(tensor, DrawnTensor) else torch.full_like(tensor, -1)
 
 
 def _paired(known: Any, places: Any) -> Any:
@@ -87,7 +87,7 @@ def _paired(known: Any, places: Any) -> Any:
 
 def _wrapped(known: torch.Tensor, places: torch.Tensor) -> DrawnTensor:
     tensor: DrawnTensor = torch.Tensor._make_subclass(DrawnTensor, known)
-    tensor.known, tensor.places = known, places
+    tensor.known_values, tensor.draw_index = known, places
     return tensor
 
 
@@ -129,28 +129,32 @@ def settled(value: Any) -> Any:
 
 def _settle(tensor: DrawnTensor) -> torch.Tensor:
     with plain():
-        if bool((tensor.places >= 0).any()):
+        if bool((tensor.draw_index >= 0).any()):
             read = [int(x) for x in cells(tensor)]
-            values = torch.tensor(read, dtype=torch.long, device=tensor.known.device).reshape(tensor.known.shape)
-            if any(size > 1 and not step for size, step in zip(values.shape, tensor.known.stride(), strict=True)):
-                tensor.known, tensor.places = values, torch.full_like(values, -1)
+            values = torch.tensor(read, dtype=torch.long, device=tensor.known_values.device).reshape(
+                tensor.known_values.shape
+            )
+            if any(
+                size > 1 and not step for size, step in zip(values.shape, tensor.known_values.stride(), strict=True)
+            ):
+                tensor.known_values, tensor.draw_index = values, torch.full_like(values, -1)
             else:  # so that whoever shares the numbers sees them read
-                tensor.known.copy_(values)
-                tensor.places.fill_(-1)
-        return tensor.known
+                tensor.known_values.copy_(values)
+                tensor.draw_index.fill_(-1)
+        return tensor.known_values
 
 
 def cells(tensor: DrawnTensor) -> list[Any]:
     """The numbers in order; those that nobody has read are not read here."""
     with plain():
-        values, at = tensor.known.flatten().tolist(), tensor.places.flatten().tolist()
+        values, at = tensor.known_values.flatten().tolist(), tensor.draw_index.flatten().tolist()
     return [_STORE[place] if place >= 0 else x for place, x in zip(at, values, strict=True)]
 
 
 def nested(tensor: DrawnTensor) -> Any:
     """The numbers as nested lists, unread ones among them."""
     with plain():
-        shape = tuple(tensor.known.shape)
+        shape = tuple(tensor.known_values.shape)
     return _nested(cells(tensor), shape)
 
 
@@ -161,7 +165,7 @@ def _nested(numbers: list[Any], shape: tuple[int, ...]) -> Any:
     return [_nested(numbers[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])]
 
 
-def weight_rows(session: Session, weights: torch.Tensor, numbers: Callable[[], list[Any]]) -> list[WholeRow]:
+def weight_rows(session: Tracer, weights: torch.Tensor, numbers: Callable[[], list[Any]]) -> list[WholeRow]:
     """The rows of a tensor of weights [.., V], each checked once; `numbers` are all of them in order."""
     plain, key = weights.detach(), None
     if type(plain) is torch.Tensor and plain.device.type == "cpu":

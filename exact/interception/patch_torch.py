@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from exact.interception import drawn_tensors
 from exact.interception.drawn_tensors import drawn_tensor, settled, weight_rows
-from exact.interception.session import Session, Source
+from exact.interception.session import Source, Tracer
 from exact.interception.symbolic import Uniform
 from exact.interception.symbolic_tensors import OPERATIONS, assign_, elements, forget, from_elements, kind, name_of
 from exact.interception.torch_operations import FUNCTIONS

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from exact.enumeration.rounding import most_rounding, worst_rounding
-from exact.interception.float64_rerun import default_eps, float64_throughout, widened, widened_function
+from exact.interception.float64_rerun import default_eps, float64_throughout, in_float64, widened_function
 from exact.interception.function_certificate import FunctionCertificate, Law
 from exact.interception.narrow_inputs import NarrowInputs, declared_type
 from exact.interception.session import Coins

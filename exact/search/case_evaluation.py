@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from exact.enumeration.cycle_law import compare
-from exact.enumeration.fixed_trees import NodeMethod, nodewise_law
-from exact.enumeration.node_laws import Emitted, NodeLaws, Tokens, emitted_law
+from exact.enumeration.fixed_trees import FixedTreeMethod, fixed_tree_law
+from exact.enumeration.node_laws import Emitted, Tokens, VerifierCache, emitted_law
 from exact.enumeration.rationals import ZERO
 from exact.enumeration.tree_classes import TreeClass, classes
 from exact.enumeration.walk import EnumerationError, TooManyOutcomes, outcomes

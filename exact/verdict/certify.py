@@ -165,25 +165,27 @@ def certify_on(
     question = Question.checked(models.given, shape, prefix, length, cycles)
     rule = as_it_runs(find_method(method, methods))
     with plain_numbers(len(models.given.p(question.prefix)) >= whole_rows.LEAST and tells_types(rule)):
-        return _certified(models, rule, question, second, float_calls)
+        return _certified(models, rule, question, every_target, float_calls)
 
 
-def _certified(models: Models, rule: Method, question: Question, second: bool, float_calls: int) -> Certificate:
+def _certified(
+    models: CheckedModels, rule: Method, question: Question, every_target: bool, float_calls: int
+) -> Certificate:
     with watched(rule) as (own, watch):
         exact = Run.of(own, models.exact, question)
         calls = 0 if watch is None else watch.calls
         floats = None if is_rational(models.given, question.prefix) else Run.of(own, models.given, question)
         bound = None if floats is None else floats.steps.expected_distance(exact.steps)
     first, wrong = on_these_rows(models.given, exact.compared, floats, bound, rule, question)
-    every = for_every_target(rule, models, question, wrong, first) if second else ForEveryTarget(None, "")
+    every = for_every_target(rule, models, question, wrong, first) if every_target else ForEveryTarget(None, "")
     if watch is not None:
         check_models_again(models.given, rule.name)
         if first.lossless:
-            watch.check_cycles(question.cycles)
+            watch.check_cycle_independence(question.cycles)
         if first.lossless and floats is None:
             losing, note = run_on_floats(rule, models.given, question, calls, float_calls)
             if losing is not None:  # the rows in floats are the ones to show
-                lossy = _certified(losing, rule, question, second, float_calls)
+                lossy = _certified(losing, rule, question, every_target, float_calls)
                 return replace(lossy, on_these_rows=replace(lossy.on_these_rows, note=note))
             first = replace(first, note=note)
     return Certificate(
@@ -207,7 +209,7 @@ def for_every_target(
         drafting = checked_trees(rule, models.exact, question.prefix, question.shape)
         lemmas = drafting.lemmas
         if first.lossless is not False:
-            found = every_target(rule, models.exact, question.prefix, question.shape, question.length, drafting)
+            found = decide_every_target(rule, models.exact, question.prefix, question.shape, question.length, drafting)
     if first.lossless is False:
         found = EveryTarget(False, "refuted by the given target", (models.given, wrong))
     shown = None if found.loss is None else _counterexample(*found.loss, rule, question.shape)
@@ -216,7 +218,7 @@ def for_every_target(
 
 def run_on_floats(
     rule: Method, models: ModelPair, question: Question, calls: int, most_calls: int
-) -> tuple[Models | None, str]:
+) -> tuple[CheckedModels | None, str]:
     """Run a rule that is lossless on rationals on the same rows in floats: the rows where it loses, and a note."""
     if calls > most_calls:
         return None, f"rationals alone: {calls:,} calls are too many to run on floats too"
@@ -234,7 +236,7 @@ def run_on_floats(
             return None, f"rationals alone: in {dtype} it breaks ({type(error).__name__}: {said})"
         lossless, why = judged(fraction(floats.compared.total_variation), bound, most)
         if lossless is False:
-            losing = Models.read(narrow.p, narrow.q, models.ids)
+            losing = CheckedModels.read(narrow.p, narrow.q, models.ids)
             return losing, f"lossless on the same rows as rationals, not in {dtype}"
         if watch is not None and watch.broken > most:
             why = f"it breaks with probability {float(watch.broken):.3g}"

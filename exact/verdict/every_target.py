@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from exact.enumeration.class_table import ClassTable
 from exact.enumeration.cycle_law import Comparison, compare
-from exact.enumeration.node_laws import NodeLaws, emitted_law
+from exact.enumeration.node_laws import VerifierCache, emitted_law
 from exact.enumeration.rationals import ONE, ZERO, exact_row
 from exact.enumeration.size_estimate import unpruned_outcomes
 from exact.enumeration.tree_classes import BRUTE_FORCE_LIMIT, TreeClass, brute_force_classes

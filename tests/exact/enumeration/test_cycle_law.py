@@ -227,13 +227,13 @@ def test_float_runs_take_the_class_path_too(pair: Models, dtype, mine):
 
 
 def test_tree_law_of_one_tree_sums_to_its_verifier():
-    from exact.enumeration.node_laws import NodeLaws
+    from exact.enumeration.node_laws import VerifierCache
     from exact.enumeration.tree_classes import classes
 
     drafter = rule("rheo").drafter(ModelPair(*both(rational(5, 3, 2))), SMALL)
     for each in classes(drafter, (), SMALL):
         for verify in (algorithm_1, rrsw):
-            found = list(tree_law(each.tree, NodeLaws(drafter, verify), ()))
+            found = list(tree_law(each.tree, VerifierCache(drafter, verify), ()))
             assert sum(mass for _, _, mass in found) == 1
 
 

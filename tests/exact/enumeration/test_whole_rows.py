@@ -10,7 +10,7 @@ from exact import certify
 from exact.enumeration import whole_rows
 from exact.enumeration.cycle_law import acceptance_by_depth, compare, cycle_law
 from exact.enumeration.rationals import rational_models
-from exact.enumeration.walk import Recall, recalled
+from exact.enumeration.walk import ReplayLog, recorded
 from exact.enumeration.whole_rows import Spread, plain_numbers, row_outcomes
 from rheo_core import InvalidInput, ModelPair, TreeShape, method
 from tests.pairs import floats, rational, rule, varied
@@ -80,9 +80,9 @@ SHAPES = [TreeShape(1, 1, 1), TreeShape(2, 2, 4), TreeShape(1, 2, 2)]
 def test_tree_methods_have_the_same_law_and_verdict(rows_from, monkeypatch, name, shape, dtype):
     mine = rule(name) if name == "top-k" else rule(name, lead=0)
     target, draft = (P, Q) if dtype is None else (floats(P, dtype), floats(Q, dtype))
-    kept = certify(mine, target, draft, shape, second=False)
+    kept = certify(mine, target, draft, shape, every_target=False)
     monkeypatch.setattr(whole_rows, "LEAST", 512)
-    listed = certify(mine, target, draft, shape, second=False)
+    listed = certify(mine, target, draft, shape, every_target=False)
     assert isinstance(kept.emitted, Spread)
     assert not isinstance(listed.emitted, Spread)
     for figure in ("verdict", "total_variation", "counterexample", "acceptance_by_depth", "rounding_most"):
@@ -122,12 +122,12 @@ class Typed:
 def test_code_that_tells_a_waiting_number_from_an_int_gets_plain_numbers(rows_from):
     """The planted fault: without the runs that are made again with plain numbers this would be lossless."""
     mine = method(Typed.cycle)
-    assert certify(mine, P, Q, TreeShape(1, 1, 1), 1, second=False).verdict == "lossy"
+    assert certify(mine, P, Q, TreeShape(1, 1, 1), 1, every_target=False).verdict == "lossy"
     whole_rows_tried, whole_rows.TRIED = whole_rows.TRIED, 0
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("exact.verdict.certify.tells_types", lambda rule: False)
-            assert certify(mine, P, Q, TreeShape(1, 1, 1), 1, second=False).verdict == "lossless"
+            assert certify(mine, P, Q, TreeShape(1, 1, 1), 1, every_target=False).verdict == "lossless"
     finally:
         whole_rows.TRIED = whole_rows_tried
 
@@ -136,20 +136,20 @@ def test_a_run_that_breaks_on_a_waiting_number_is_made_with_plain_ones(rows_from
     def picky(target, draft, prefix, shape, chooser):
         return [chooser.index(target(prefix)).to_bytes(1, "big")[0], [0][chooser.index([1, 1]) and ord(chr(0))]]
 
-    found = certify(method(picky), P, Q, TreeShape(1, 1, 1), second=False)
+    found = certify(method(picky), P, Q, TreeShape(1, 1, 1), every_target=False)
     assert found.verdict == "lossy"
     assert not isinstance(found.emitted, Spread)
 
 
 def test_the_runs_that_are_made_once_more_are_those_of_the_rows_too(rows_from):
-    recall = Recall()
+    log = ReplayLog()
     state = []
 
     def program(chooser, keep):
         state.append(0)
         return keep(chooser.index([1, 2] if len(state) < 3 else [1, 3]))
 
-    with recalled(recall):
+    with recorded(log):
         row_outcomes(program, lambda result, token: token)
     with pytest.raises(Exception, match="asked again"):
-        recall.ask()
+        log.replay()
