@@ -6,7 +6,7 @@ from typing import Any
 
 from exact.cli import options
 from exact.cli.tables import blank_table, show
-from exact.enumeration.fixed_trees import NodeMethod
+from exact.enumeration.fixed_trees import FixedTreeMethod
 from exact.methods import methods, references
 from rheo_core import Method, TreeMethod
 
@@ -33,7 +33,7 @@ def described(method: Method) -> dict[str, Any]:
     """A method by name, claim, source and the kind of its drafts."""
     if isinstance(method, TreeMethod):
         drafts = "dynamic tree" if method.lead is None else f"dynamic tree, m = {method.lead} (--lead)"
-    elif isinstance(method, NodeMethod):
+    elif isinstance(method, FixedTreeMethod):
         drafts = "fixed topology"
     else:
         drafts = "a cycle of its own"
