@@ -1,7 +1,7 @@
 (* What the main statements rest on: nothing but Coq itself. Not part of the library:
    `make check` compiles this file and reads what it prints. *)
 From Rheo Require Import laws programs pool tree growth classes lemma7 verification cycle theorem rates.
-From Rheo Require Import rationals execution counterexamples.
+From Rheo Require Import rationals execution counterexamples history.
 
 (* One layer *)
 Print Assumptions emission_law.
@@ -30,6 +30,13 @@ Print Assumptions lossless_cycles.
 Print Assumptions lossless_text.
 Print Assumptions rheo_assumptions.
 Print Assumptions rheo_sampling_lossless.
+(* Theorem 6 for drafts and shapes that depend on the history *)
+Print Assumptions remembering_lossless_cycles.
+Print Assumptions remembering_lossless_text.
+Print Assumptions adaptive_rheo_lossless.
+Print Assumptions eager_run.
+Print Assumptions eager_lossless.
+Print Assumptions peeking_budget_lossy.
 (* Theorem 3 *)
 Print Assumptions rheo_rate.
 Print Assumptions rheo_rate_bound.
