@@ -55,6 +55,7 @@ def command(
     """
     options.need_torch()
     from gpu_runner.certify.faults import find_fault
+    from gpu_runner.decode.compiled import graphs_made
     from gpu_runner.decode.methods import find_methods
     from gpu_runner.measure.bench import Setting, answers, warm_up
     from gpu_runner.measure.prompts import QUESTIONS
@@ -88,7 +89,8 @@ def command(
             found = figures(done, methods)
             source = provenance(
                 target, draft, shape=vars(tree.shape), **vars(sampling), length=length, **vars(runs),
-                questions=[list(each) for each in asked], compile=backend, fault=fault, finished=finished,
+                questions=[list(each) for each in asked], compile=backend, graphs=graphs_made(backend),
+                fault=fault, finished=finished,
             )  # fmt: skip
             greedy = greedy_agreement(done) if sampling.temperature == 0 else None
             if not output.as_json:

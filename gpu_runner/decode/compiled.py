@@ -2,11 +2,13 @@
 
 A level is some hundred small kernels, and on a GPU launching them takes longer than running them. `torch.compile` turns
 them into a graph for each shape (root, inner and last level), which the backend "cudagraphs" replays as the very same
-kernels, so results are equal to the bit; "inductor" fuses them and may round otherwise.
+kernels, so results are equal to the bit; "inductor" fuses them and may round otherwise. torch runs what it cannot
+capture plainly and in silence: here that is refused, and `graphs_made` says how many graphs there are.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
 from types import FunctionType
@@ -26,6 +28,7 @@ SEEDED = Seeded(0)
 """Any seed: the addresses, which are inputs of the graph, hold the one that counts."""
 KEPT = 64
 """Compiled levels that are kept: engines that differ in nothing of a level share one."""
+_made: Counter[str] = Counter()
 
 
 class CompiledLevel:
@@ -55,7 +58,7 @@ class CompiledLevel:
             inner = getattr(error, "inner_exception", None)
             if isinstance(inner, InvalidInput):
                 raise inner from None
-            reason = str(error).strip().splitlines()[0]
+            reason = str(inner or error).strip().splitlines()[0]
             raise InvalidInput("compile", reason, "a level that torch can put in one graph") from error
         return grown
 
@@ -90,9 +93,17 @@ def _checked(backend: Backend) -> Backend:
         if len(devices) > 1:
             raise InvalidInput("compile", sorted(map(str, devices)), "a level's graph on one device")
         work = torch._dynamo.lookup_backend(backend) if isinstance(backend, str) else backend
-        return work(graph, inputs)
+        with torch._inductor.config.patch({"triton.cudagraph_or_error": True}):
+            made = work(graph, inputs)
+        _made[str(backend)] += 1
+        return made
 
     return checked
+
+
+def graphs_made(backend: str | None) -> int:
+    """Graphs that this process has made with a backend and runs in place of single operators."""
+    return _made[str(backend)]
 
 
 def backends() -> list[str]:

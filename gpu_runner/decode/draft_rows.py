@@ -53,7 +53,7 @@ class DraftRows:
         self._score: Tensor | None = None
         self._tails = tails
         self._least = support
-        self._best = torch.empty(len(given), 0, dtype=torch.long)
+        self._best = torch.empty(len(given), 0, dtype=torch.long, device=given.device)
 
     @classmethod
     def laws(cls, score: Tensor, sampling: Tensor | None = None) -> DraftRows:

@@ -42,7 +42,7 @@ def excess(p: Tensor, q: Tensor) -> Tensor:
 def zeroed(row: Tensor, token: int) -> Tensor:
     """`row` [V] with the entry of `token` set to 0, not renormalised."""
     result = row.clone()
-    result[token] = 0
+    result[token].fill_(0)  # an assigned number would be copied from the host, which waits for it
     return result
 
 

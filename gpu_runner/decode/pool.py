@@ -87,7 +87,7 @@ class Pools:
         scores = self.score.gather(-1, mixed)
         scores[:, m] = self.proxy(self.score, self.order, m, sampled)
         kinds = kind.clone()
-        kinds[:, m] = SAMPLED
+        kinds[:, m].fill_(SAMPLED)  # an assigned number would be a constant on the host, which no CUDA graph may hold
         return Slots(torch.where(has, mixed, token), torch.where(has, kinds, kind), torch.where(has, scores, score))
 
     def _fills(self, sampled: Tensor) -> Tensor:
@@ -99,5 +99,5 @@ class Pools:
 
     def _kinds(self, token: Tensor) -> Tensor:
         kind = torch.full_like(token, FILL)
-        kind[:, : self.m] = LEAD
+        kind[:, : self.m].fill_(LEAD)
         return kind

@@ -49,6 +49,6 @@ class Processing:
         if self.top_p is not None and self.top_p < 1:
             rising, ids = scaled.sort(dim=-1, stable=True)
             dropped = softmax(rising).cumsum(-1) <= 1 - self.top_p
-            dropped[:, -1] = False
+            dropped[:, -1].fill_(False)
             scaled = scaled.masked_fill(torch.zeros_like(dropped).scatter_(-1, ids, dropped), -torch.inf)
         return softmax(scaled)

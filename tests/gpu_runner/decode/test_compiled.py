@@ -1,7 +1,6 @@
 """A level of the draft tree as one graph: no break, few graphs, the plain engine's trees and tokens to the bit."""
 
 import json
-import logging
 from collections import Counter
 from dataclasses import replace
 
@@ -11,6 +10,7 @@ import torch
 from exact.cli import options as shared
 from gpu_runner.cli import options
 from gpu_runner.cli.main import app
+from gpu_runner.decode.compiled import graphs_made
 from gpu_runner.decode.draws import FromChooser, Seeded, keyed_chooser
 from gpu_runner.decode.engine import Engine
 from gpu_runner.decode.methods import find_method
@@ -27,15 +27,6 @@ LEVELS = 3
 """Root, inner and last level: the graphs that one way of growing needs."""
 METHODS = ("top-k", "rheo:0", "rheo:1", "rheo:2", "rheo-rrsw")
 KINDS = ("skip", "causal", "eagle3")
-
-
-@pytest.fixture(autouse=True)
-def untraced():
-    """torch logs every step of compiling at level DEBUG, which pytest would keep: most of the time of these tests."""
-    logger = logging.getLogger("torch.__trace")
-    before, logger.propagate = logger.propagate, False
-    yield
-    logger.propagate = before
 
 
 @pytest.fixture(scope="module")
@@ -145,4 +136,13 @@ def test_bench_takes_the_option_and_writes_it_down(tmp_path, monkeypatch):
     code = shared.run(app, [*asked, "--prompt", "a b", "--compile", "eager", "--json", "--save", str(file)])
     assert code == 0
     assert set(made) == {"eager"}
-    assert json.loads(file.read_text())["provenance"]["compile"] == "eager"
+    source = json.loads(file.read_text())["provenance"]
+    assert source["compile"] == "eager"
+    assert source["graphs"] >= 1
+
+
+def test_a_graph_that_cannot_be_captured_is_refused_and_not_run_plainly(drafts):
+    engine = engine_of(drafts, "top-k", "skip", "cudagraphs")  # on a CPU torch itself would only log that it skips
+    with pytest.raises(InvalidInput, match=r"compile: got skipping cudagraphs due to .*cpu device"):
+        cycles(engine, 1)
+    assert graphs_made("cudagraphs") == 0
