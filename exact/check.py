@@ -1,7 +1,6 @@
-"""Re-check a certificate without trusting the code that made it.
+"""Re-check a certificate without trusting the code that made it: `python -I check.py FILE`.
 
-Standard library only, and written apart from the rest: `python -I check.py FILE` reads strictly,
-recomputes from the recorded rows what it prints as a result, and prints the rest as recorded.
+From the recorded rows it recomputes what it prints as a result, and prints the rest as recorded.
 Exit 0: all results hold. 1: one does not (it is named). 2: not a certificate, or too much work.
 3: what could be recomputed holds, but a rule, or a float run, had to be taken as recorded.
 """
@@ -10,49 +9,28 @@ import hashlib
 import json
 import re
 import sys
+from collections import namedtuple
 from fractions import Fraction
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 SCHEMA = "rheo-certificate/2"
-LEAD, SAMPLED, FILL = 0, 1, 2
-MOST_BYTES, MOST_ENTRIES, MOST_DIGITS, MOST_BITS = 8_000_000, 400_000, 100_000, 1 << 19
-WORK = 6_000_000  # about half a microsecond each
+DOCUMENT = "schema versions inputs derived sha256"
+INPUTS = "method shape prefix length cycles second arithmetic losing_target rows"
+ROUNDING = " rounding_bound rounding_most"
+METHOD = "name claim m construction proxy verify identity"
+FRACTION = re.compile(r"-?\d{1,50000}(/[1-9]\d{0,49999})?", re.ASCII)
+MOST_BYTES, MOST_ENTRIES, MOST_BITS = 8_000_000, 400_000, 1 << 19
+WORK = 4_000_000  # of a microsecond and 50 bytes at most; every loop pays for its numbers
 PURSE = [WORK]
+LEAD, SAMPLED, FILL = 0, 1, 2
+RULES = ("algorithm_1", "vanilla", "rrsw")
 PROXIES = ("min{q(x_m), z}", "z", "q(x_{m+1})", "q(Y)", "min(q)/2")
-EPSILON = {"float64": Fraction(1, 2**52), "float32": Fraction(1, 2**23)}
-EPSILON |= {"float16": Fraction(1, 2**10), "rational": Fraction(0)}
+EPSILON = {"rational": 0.0, "float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10}
 Tokens = tuple[int, ...]
-# parent (-1: the root), slot, kind, token, minus the score as (float, exact), context, path
-Node = tuple[int, int, int, int, Any, Tokens, Tokens]
-Tree = tuple[Node, ...]  # in rank order
-
-# What stands in a document: kind? may be null, kind* is a list, kind% an object
-TABLE = """document schema:schema versions:text% inputs:inputs derived:derived sha256:text
-inputs method:method shape:shape prefix:count* length:one cycles:one arithmetic:arithmetic \
-    rounding_bound:exact? rounding_most:exact? second:flag losing_target:row%? rows:rows
-method name:text claim:claim? m:count? construction:construction? proxy:proxy? verify:verify? \
-    identity:part%
-part is:text sha256:text known:flag
-shape width:one depth:one budget:one
-rows target:row% draft:row% ids:count*?
-derived classes:classes? emitted:exact% lossless:flag? verdict:verdict every_target:flag? \
-    total_variation:figure counterexample:wrong? every_target_counterexample:wrong? \
-    acceptance_length:figure acceptance_by_depth:figure*
-classes count:one digest:text
-wrong sequence:count* got:figure right:figure
-figure exact:exact float:float
-both score:exact* sampling:exact*
-constant constant:exact
-file command:text results:result*"""
-KINDS = {line.split()[0]: line.split()[1:] for line in TABLE.splitlines()}
-CHOICES: dict[str, tuple[Any, ...]] = {"schema": (SCHEMA,), "flag": (True, False)}
-CHOICES |= {"claim": ("lossless", "lossy"), "construction": ("layered", "grown"), "proxy": PROXIES}
-CHOICES |= {"verify": ("algorithm_1", "vanilla", "rrsw"), "arithmetic": tuple(EPSILON)}
-CHOICES |= {"verdict": ("lossless", "lossless up to rounding", "lossy", "undecided")}
-OBJECTS = {"row": "both", "proxy": "constant"}
-LABELS = dict.fromkeys(["method", "rows", "every_target_reason", "note"], "text")
-LABELS["lemmas"] = "flag%"
+# `order` is minus the path score, as (float, exact); `path` are the slots from the root
+Node = namedtuple("Node", "slot kind token order context path")
 
 
 class Wrong(Exception):
@@ -61,12 +39,23 @@ class Wrong(Exception):
 
 def need(holds: Any, where: str, value: Any, expected: str) -> None:
     if not holds:
-        said = shown(value, 60) if isinstance(value, str | int | float | None) else "another kind"
-        raise ValueError(f"{shown(where)}: {said}, expected {expected}")
+        raise ValueError(f"{where}: {shown(value, 60)}, expected {expected}")
+
+
+def entries(value: Any, where: str, names: str) -> list[Any]:
+    need(type(value) is dict, where, value, "an object")
+    odd = value.keys() ^ set(names.split())
+    need(not odd, where, min(odd, default=""), f"the entries {names.replace(' ', ', ')}")
+    return [value[name] for name in names.split()]
+
+
+def whole(value: Any, where: str, least: int = 0) -> Any:
+    good = type(value) is int and least <= value <= 10**6
+    need(good, where, value, f"a whole number from {least} to 10^6")
+    return value
 
 
 def spend(units: int) -> None:
-    """Every loop pays, by the length of its numbers."""
     PURSE[0] -= units
     need(PURSE[0] >= 0, "work", "more than this checker does for a file", "a smaller one")
 
@@ -79,6 +68,11 @@ def paid(value: Any) -> Any:
     return value
 
 
+def exact(text: Any) -> Any:
+    need(type(text) is str and FRACTION.fullmatch(text), "number", text, "a fraction a/b")
+    return paid(Fraction(text))
+
+
 def total(values: Any) -> Any:
     mass = Fraction(0)
     for value in values:
@@ -87,56 +81,22 @@ def total(values: Any) -> Any:
 
 
 def norm(row: list[Any]) -> list[Any]:
-    mass = total(row)
-    return [paid(x / mass) for x in row] if mass > 0 else []
+    mass = total(row) or 1
+    return [paid(x / mass) for x in row]
 
 
 def number(value: Any) -> dict[str, Any]:
     return {"exact": str(Fraction(paid(value))), "float": float(value)}
 
 
+def canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
 def shown(value: Any, most: int = 120) -> str:
     """A value in ASCII, without control characters, cut where it is long."""
-    text = json.dumps(value)[1:-1] if isinstance(value, str) else json.dumps(value)
-    text = re.sub(r"[^ -~]", "?", text)
+    text = re.sub(r"[^ -~]", "?", json.dumps(value).strip('"'))
     return text if len(text) <= most else f"{text[:most]}..."
-
-
-def fit(value: Any, kind: str, where: str) -> None:
-    """Raise ValueError unless a value is of a kind of the table, of all its entries."""
-    kind = OBJECTS[kind] if kind in OBJECTS and type(value) is dict else kind
-    kind, end = ("exact*", "*") if kind == "row" else (kind, kind[-1])
-    if end == "?":
-        fit(value, kind[:-1], where) if value is not None else None
-    elif end in "*%":
-        need(type(value) is (list if end == "*" else dict), where, value, "a list or an object")
-        tokens = r"((0|[1-9]\d{0,6})(,(0|[1-9]\d{0,6}))*)?"
-        keys = re.compile(tokens if kind in ("row%", "exact%") else "[ -~]{1,80}", re.ASCII)
-        for key, each in value.items() if end == "%" else enumerate(value):
-            need(end == "*" or keys.fullmatch(str(key)), where, key, "a key of its kind")
-            fit(each, kind[:-1], f"{where} {key}")
-    elif kind in CHOICES:
-        same = [each for each in CHOICES[kind] if type(each) is type(value) and each == value]
-        need(same, where, value, f"one of {CHOICES[kind]}")
-    elif kind in KINDS:
-        need(type(value) is dict, where, value, "an object")
-        kinds = dict(entry.split(":") for entry in KINDS[kind])
-        for key in sorted(value.keys() | kinds.keys()):
-            expected = f"the entries {', '.join(kinds)}"
-            need(key in value and key in kinds, where or "the document", key, expected)
-            fit(value[key], kinds[key], f"{where} {key}")
-    elif kind in ("count", "one"):
-        good = type(value) is int and (kind == "one") <= value <= 10**6
-        need(good, where, value, f"a whole number from {int(kind == 'one')} to 1000000")
-    elif kind == "exact":
-        digits = value if type(value) is str and len(value) <= MOST_DIGITS else ""
-        spend(1 + (len(digits) // 500) ** 2)
-        good = re.fullmatch(r"-?(0|[1-9]\d*)(/[1-9]\d*)?", digits, re.ASCII) is not None
-        good = good and str(paid(Fraction(value))) == value
-        need(good, where, value, "a fraction in lowest terms")
-    elif kind != "result":  # those are looked at one by one
-        good = type(value) is (str if kind == "text" else float) and len(str(value)) <= 2_000
-        need(good and str(value) not in ("inf", "-inf", "nan"), where, value, f"a {kind}")
 
 
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -144,357 +104,297 @@ def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-class Pool:  # the candidate pool at one context, in target ids
-    def __init__(self, row: Any, m: int, width: int, rule: Any, ids: list[int]) -> None:
-        both = (row["score"], row["sampling"]) if isinstance(row, dict) else (row, row)
-        score, sampling = ([Fraction(x) for x in each] for each in both)
-        self.score = q = dict(zip(ids, norm(score), strict=True))
+class Pool:  # the candidates at one context, in target ids
+    def __init__(self, case: "Case", context: Tokens) -> None:
+        score, sampling = case.row(case.draft, context)
+        m, self.width = case.m, case.width
+        self.score = q = dict(zip(case.ids, score, strict=True))
         self.order = sorted(q, key=lambda v: -q[v])
-        self.leads, self.width, rest = self.order[: min(m, width)], width, self.order[m:]
-        drawn = zip(ids, sampling, strict=True)
-        off_lead = norm([Fraction(v not in self.leads) * x for v, x in drawn])
-        self.tail = {v: x for v, x in zip(ids, off_lead, strict=False) if x and m < width}
-        likely = sorted(self.tail, key=lambda v: -self.tail[v])
-        self.fillings = likely[:1] + likely[-1:]
+        self.leads, rest = self.order[: min(m, self.width)], self.order[m:]
+        drawn = zip(case.ids, sampling, strict=True) if m < self.width else ()
+        left = {v: x for v, x in drawn if x and v not in self.leads}
+        self.tail = dict(zip(left, norm([*left.values()]), strict=True))
         z, best, following = total(q[v] for v in rest), q[self.order[0]], q[(rest or self.order)[0]]
         paper = min(q[self.leads[-1]], z) if self.leads else best
         known = dict(zip(PROXIES, (paper, z, following, None, min(q.values()) / 2), strict=True))
-        self.value = Fraction(rule["constant"]) if isinstance(rule, dict) else known[rule]
-        self.bounded = not self.tail or (self.value is not None and self.value >= following)
+        self.proxy = known.get(case.proxy, case.proxy)  # else it is a constant
+        self.bounded = not self.tail or (self.proxy is not None and self.proxy >= following)
+        self.made = dict[Any, list[Node]]()
 
-    def slots(self, y: int | None) -> list[tuple[int, int, Any]]:
-        spend(len(self.order))
-        fills = [(FILL, v, self.score[v]) for v in self.order[len(self.leads) :] if v != y]
-        if y is not None:
-            fills = [(SAMPLED, y, self.score[y] if self.value is None else self.value), *fills]
-        return ([(LEAD, v, self.score[v]) for v in self.leads] + fills)[: self.width]
+    def children(self, node: Node, y: int | None) -> list[Node]:
+        if (node.path, y) not in self.made:
+            slots = [(LEAD, v) for v in self.leads] + [(SAMPLED, y)] * (y is not None)
+            slots += [(FILL, v) for v in self.order[len(self.leads) :] if v != y]
+            spend(len(self.order) + 16 * len(slots[: self.width]))
+            self.made[node.path, y] = made = list[Node]()
+            for slot, (kind, v) in enumerate(slots[: self.width]):
+                by_proxy = kind == SAMPLED and self.proxy is not None
+                score = paid(node.order[1] * (self.proxy if by_proxy else self.score[v]))
+                path = (*node.path, slot)
+                made.append(Node(slot, kind, v, (float(score), score), (*node.context, v), path))
+        return self.made[node.path, y]
 
 
-class Models:  # the recorded rows and the parts of the method
-    def __init__(self, inputs: dict[str, Any], target: dict[str, Any]) -> None:
-        self.inputs, self.prefix, shape = inputs, tuple(inputs["prefix"]), inputs["shape"]
-        self.width, self.depth, self.budget = shape["width"], shape["depth"], shape["budget"]
-        self.m, self.verify = inputs["method"]["m"], inputs["method"]["verify"]
-        self.exact, self.draft = inputs["arithmetic"] == "rational", inputs["rows"]["draft"]
-        self.target = {key: self.law(row, f"target at {key}") for key, row in target.items()}
-        laws = [row.values() if isinstance(row, dict) else [row] for row in self.draft.values()]
-        drafted = {len(self.law(row, "draft")) for both in laws for row in both}
-        self.size, ids = max(map(len, self.target.values()), default=0), inputs["rows"]["ids"]
-        self.ids = list(range(self.size)) if ids is None else ids
-        fair = {len(row) for row in self.target.values()} == {self.size}
-        fair = fair and drafted <= {len(self.ids)} and len(set(self.ids)) == len(self.ids)
-        if not fair or max([*self.ids, *self.prefix, 0]) >= self.size:
+class Case:  # the inputs of a document: the recorded rows, the question, the method's parts
+    def __init__(self, inputs: Any, other_target: Any = None) -> None:
+        method, shape, prefix, length, cycles, *rest = entries(inputs, "inputs", INPUTS + ROUNDING)
+        self.second, self.arithmetic, self.losing, rows, bound, most = rest
+        *_, self.m, _, rule, self.verify, parts = entries(method, "method", METHOD)
+        sizes = entries(shape, "shape", "width depth budget")
+        self.width, self.depth, self.budget = (whole(size, "shape", 1) for size in sizes)
+        self.length, self.cycles = whole(length, "length", 1), whole(cycles, "cycles", 1)
+        self.prefix = tuple(whole(token, "prefix") for token in prefix)
+        need(self.m is None or whole(self.m, "m") <= self.width, "m", self.m, "at most the width")
+        self.proxy = exact(*entries(rule, "proxy", "constant")) if type(rule) is dict else rule
+        good = rule in (*PROXIES, None) or (type(rule) is dict and 0 <= self.proxy <= 1)
+        need(good, "proxy", rule, f"one of {PROXIES} or a constant in [0, 1]")
+        need(self.verify in (*RULES, None), "verify", self.verify, f"one of {RULES}")
+        self.epsilon = eps = Fraction(EPSILON[self.arithmetic])
+        target, draft, ids = entries(rows, "rows", "target draft ids")
+        self.target = {key: self.law(row, key) for key, row in (other_target or target).items()}
+        self.draft = dict[str, list[Any]]()
+        for key, row in draft.items():
+            both = entries(row, key, "score sampling") if type(row) is dict else [row, row]
+            self.draft[key] = [self.law(each, key) for each in both]
+        self.size = max(map(len, self.target.values()))
+        self.ids = ids = [whole(x, "ids") for x in (range(self.size) if ids is None else ids)]
+        fair = {self.size} == {len(row) for row in self.target.values()}
+        fair = fair and {len(x) for both in self.draft.values() for x in both} <= {len(ids)}
+        if not fair or len({*ids}) < len(ids) or max([*ids, *self.prefix]) >= self.size:
             raise Wrong("rows, ids or prefix: of different lengths, or no tokens of the target")
-        self.pools, self.made = dict[Tokens, Pool](), dict[Any, list[Any]]()
+        token = min(Fraction(1, 100), max(8 * eps, min(64 * self.size * eps, Fraction(1, 10**5))))
+        self.most, self.bound = self.length * token, exact("0" if bound is None else bound)
+        ours = {name: name in parts and parts[name]["known"] for name in ("proxy", "verify")}
+        asked = self.second in (True, False) and most == (str(self.most) if eps else None)
+        if not asked or any((method[name] is not None) != ours[name] for name in ours):
+            raise Wrong("method, identity, second or rounding: they contradict one another")
+        self.pool, self.verified = cache(partial(Pool, self)), cache(self.verify_at)
+        self.root = Node(-1, -1, -1, (-1.0, Fraction(-1)), self.prefix, ())
 
-    def law(self, row: list[Any], where: str) -> list[Any]:
-        values = [Fraction(x) for x in row]
-        slack = len(row) * EPSILON[self.inputs["arithmetic"]]
-        if not row or min(values) < 0 or abs(total(values) - 1) > slack:
-            raise Wrong(f"rows: {shown(where)} is not a law")
+    def law(self, row: Any, key: str) -> list[Any]:
+        values = [exact(x) for x in row if type(row) is list]
+        if min(values, default=-1) < 0 or abs(total(values) - 1) > len(row) * self.epsilon:
+            raise Wrong(f"rows: one at {shown(key)} is not a law")
         return norm(values)
 
-    def p(self, context: Tokens, rows: dict[str, Any] | None = None) -> Any:
-        key, rows = ",".join(map(str, context)), self.target if rows is None else rows
+    def row(self, rows: dict[str, list[Any]], context: Tokens) -> list[Any]:
+        key = ",".join(map(str, context))
         need(key in rows, "rows", key, "a target and a draft row at every prefix that is read")
         return rows[key]
 
-    def pool(self, context: Tokens) -> Pool:
-        if context not in self.pools:
-            row, rule = self.p(context, self.draft), self.inputs["method"]["proxy"]
-            self.pools[context] = Pool(row, self.m, self.width, rule, self.ids)
-        return self.pools[context]
+    def layered(self, drawn: dict[Tokens, int], seen: dict[Tokens, Pool]) -> list[Node]:
+        """Expand K parents a level, D levels, keep the R best; Y is drawn[path] or any in tail."""
+        nodes, frontier = list[Node](), [self.root]
+        for _ in range(self.depth):
+            level = list[Node]()
+            for node in frontier:
+                seen[node.path] = pool = self.pool(node.context)
+                y = drawn.get(node.path, next(iter(pool.tail), None))
+                level += pool.children(node, y)
+            spend(2 * len(level) + 4)
+            nodes += level
+            frontier = sorted(level, key=lambda node: node.order)[: self.width]
+        return sorted(nodes, key=lambda node: node.order)[: self.budget]
 
-    def children(self, node: Node, pool: Pool, y: int | None) -> list[Any]:
-        """The children of one node: what is the same of them in every tree that holds it."""
-        score, context, path = node[4:]
-        if (context, path, y) not in self.made:
-            self.made[context, path, y] = made = []
-            for slot, (kind, v, q) in enumerate(pool.slots(y)):
-                here = paid(score[1] * q)  # its float first: rounding never turns an order round
-                made.append((slot, kind, v, (float(here), here), (*context, v), (*path, slot)))
-        return self.made[context, path, y]
-
-
-def layered(models: Models, drawn: dict[Tokens, int], pick: int, seen: dict[Tokens, Pool]) -> Tree:
-    """Expand K parents a level, D levels, keep the R best; Y is drawn[path], or picked."""
-    nodes: list[Node] = [(-1, -1, -1, -1, (-1.0, Fraction(-1)), models.prefix, ())]
-    frontier = [0]
-    for _ in range(models.depth):
-        first = len(nodes)
-        for parent in frontier:
-            context, path = nodes[parent][5:]
-            pool, y = models.pool(context), None
-            if pool.tail:
-                seen.setdefault(path, pool)
-                y = drawn[path] if path in drawn else pool.fillings[pick]
-            nodes += [(parent, *child) for child in models.children(nodes[parent], pool, y)]
-        spend(2 * (len(nodes) - first) + 4)
-        level = range(first, len(nodes))
-        frontier = sorted(level, key=lambda n: nodes[n][4])[: models.width]
-        if not frontier:
-            break
-    best = sorted(range(1, len(nodes)), key=lambda n: nodes[n][4])[: models.budget]
-    place = {n: row for row, n in enumerate([0, *best], -1)}
-    return tuple((place[nodes[n][0]], *nodes[n][1:]) for n in best)
-
-
-def classes(models: Models, every: bool) -> list[tuple[Tree, Any]]:
-    """Each class and its probability, on every draw (where a proxy breaks Lemma 4's bound)
-    or on those that the kept tree holds; the rest, filled in two ways, must give the same tree."""
-    merged, waiting = dict[Any, Any](), [(dict[Tokens, int](), Fraction(1))]
-    while waiting:
-        (drawn, weight), seen = waiting.pop(), dict[Tokens, Pool]()
-        tree = layered(models, drawn, 0, seen)
-        if not every and not all(pool.bounded for pool in seen.values()):
-            return classes(models, every=True)
-        held = {n[6][:-1] for n in tree if n[2] == SAMPLED}
-        new = next((path for path in seen if path not in drawn and (every or path in held)), None)
-        if new is not None:
-            spend(len(seen[new].tail) * (len(drawn) + len(waiting) // 1_000 + 1))
-            waiting += [({**drawn, new: y}, paid(weight * x)) for y, x in seen[new].tail.items()]
-        elif not every and layered(models, drawn, 1, {}) != tree:
-            raise Wrong("classes: a kept tree depends on a draw that it does not hold")
-        else:
-            key = tuple(n[:4] for n in tree)
-            merged[key] = tree, paid(merged[key][1] + weight if key in merged else weight)
-    return list(merged.values())
-
-
-def verified(models: Models, context: Tokens, offered: Tokens, y: int | None) -> list[Any]:
-    """(token, index of the accepted candidate or -1, probability) of a known rule at one parent."""
-    key = "rule", context, offered, y
-    if key not in models.made:
-        found, left, r = list[Any](), Fraction(1), models.p(context)
-        first = models.verify == "algorithm_1"
-        for i in sorted(range(len(offered)), key=lambda i: first and i != y):
-            spend(len(r))
-            share = r[offered[i]]
-            after = norm([Fraction(0) if v == offered[i] else x for v, x in enumerate(r)])
-            if i == y:
-                tail = models.pool(context).tail
-                share = min(Fraction(1), paid(share / tail[offered[i]]))
-                after = norm([max(Fraction(0), x - tail.get(v, 0)) for v, x in enumerate(r)])
-            found.append((offered[i], i, paid(left * share)))
-            left, r = paid(left * (1 - share)), after or r
-        found += [(v, -1, paid(left * x)) for v, x in enumerate(r)]
-        models.made[key] = [each for each in found if each[2]]
-    return models.made[key]
-
-
-def emitted_law(models: Models, found: list[tuple[Tree, Any]]) -> dict[Tokens, Any]:
-    """The law of one cycle's tokens: a known rule on every class."""
-    law: dict[Tokens, Any] = {}
-    for tree, probability in found:
-        below, waiting = dict[int, list[int]](), [(-1, Tokens(), probability)]
-        for n in sorted(range(len(tree)), key=lambda n: tree[n][1]):
-            below.setdefault(tree[n][0], []).append(n)
+    def classes(self, every: bool = False) -> dict[Any, tuple[list[Node], Any]]:
+        """Each tree and its probability, by the draws that it holds: by Lemma 4 they decide it."""
+        merged, waiting = dict[Any, Any](), [(dict[Tokens, int](), Fraction(1))]
         while waiting:
-            node, tokens, mass = waiting.pop()
-            order = below.get(node, [])
-            kinds = [tree[n][2] for n in order] if models.verify != "vanilla" else []
-            y = kinds.index(SAMPLED) if SAMPLED in kinds else None
-            offered = tuple(tree[n][3] for n in order)
-            for token, child, share in verified(models, models.prefix + tokens, offered, y):
-                longer, reached = (*tokens, token), paid(mass * share)
-                if child == -1:
-                    law[longer] = paid(law.get(longer, 0) + reached)
-                else:
-                    waiting.append((order[child], longer, reached))
-    return law
+            (drawn, weight), seen = waiting.pop(), dict[Tokens, Pool]()
+            tree = self.layered(drawn, seen)
+            if not every and not all(pool.bounded for pool in seen.values()):
+                return self.classes(every=True)  # a proxy below the lemma's bound: by all draws
+            held = seen if every else {node.path[:-1] for node in tree if node.kind == SAMPLED}
+            new = [x for x in seen if x in held and x not in drawn and seen[x].tail]
+            if new:
+                tail = seen[new[0]].tail
+                spend(len(tail) * (2 * len(drawn) + 8))
+                waiting += [({**drawn, new[0]: y}, paid(weight * x)) for y, x in tail.items()]
+            else:
+                spend(4 * len(tree))
+                rank = {node.path: row for row, node in enumerate(tree)}
+                key = tuple((rank.get(node.path[:-1], -1), *node[:3]) for node in tree)
+                merged[key] = tree, paid(weight + (merged[key][1] if key in merged else 0))
+        return merged
 
+    def verify_at(self, context: Tokens, offered: Tokens, y: int | None) -> list[Any]:
+        """(token, index of the accepted candidate or -1, probability) of the rule at a parent."""
+        found, left, r = list[Any](), Fraction(1), self.row(self.target, context)
+        for i in sorted(range(len(offered)), key=lambda i: self.verify == "algorithm_1" and i != y):
+            share, tail = r[offered[i]], {offered[i]: Fraction(1)}
+            if i == y and self.verify != "vanilla":
+                tail = self.pool(context).tail
+                share = min(Fraction(1), paid(share / tail[offered[i]]))
+            found.append((offered[i], i, paid(left * share)))
+            left = paid(left * (1 - share))
+            r = norm([max(Fraction(0), x - tail.get(v, 0)) for v, x in enumerate(r)])
+        found += [(v, -1, paid(left * x)) for v, x in enumerate(r)]
+        return [each for each in found if each[2]]
 
-def compare(models: Models, emitted: dict[Tokens, Any], above: Any = 0) -> tuple[Any, Any]:
-    """Total variation from the target over L tokens, and the first text that is off by more."""
-    distance, wrong, depth, length = Fraction(0), None, 0, models.inputs["length"]
-    level: dict[Tokens, Any] = {(): (Fraction(0), Fraction(1), emitted)}
-    while level and depth < length:
-        depth, last, level = depth + 1, level, {}
-        for tokens, (carried, due, below) in last.items():
-            groups: dict[int, dict[Tokens, Any]] = {}
-            for s, mass in below.items():
-                groups.setdefault(s[depth - 1], {})[s] = mass
-            for token, p in enumerate(models.p(models.prefix + tokens)):
-                sequence, here = (*tokens, token), groups.get(token, {})
-                ended = paid(carried * p + here.pop(sequence, 0))
-                got, right = paid(ended + total(here.values())), paid(due * p)
-                if abs(got - right) > above and wrong is None:
-                    wrong = {"sequence": list(sequence), "got": number(got), "right": number(right)}
-                if here and depth < length:
-                    level[sequence] = (ended, right, here)
-                else:
-                    distance = paid(distance + abs(got - right) / 2)
-    return distance, wrong
+    def emitted_law(self, found: dict[Any, tuple[list[Node], Any]]) -> dict[Tokens, Any]:
+        """The law of one cycle's tokens: a known rule on every class."""
+        law: dict[Tokens, Any] = {}
+        for tree, probability in found.values():
+            below, reached = dict[Tokens, list[Node]](), [(self.root, probability)]
+            for node in sorted(tree, key=lambda node: node.slot):
+                below.setdefault(node.path[:-1], []).append(node)
+            for parent, mass in reached:  # which grows by the accepted nodes
+                nodes = below.get(parent.path, [])
+                y = next((i for i, node in enumerate(nodes) if node.kind == SAMPLED), None)
+                offered = tuple(node.token for node in nodes)
+                for token, child, share in self.verified(parent.context, offered, y):
+                    if child == -1:
+                        text = (*parent.context, token)[len(self.prefix) :]
+                        law[text] = paid(law.get(text, 0) + mass * share)
+                    else:
+                        reached.append((nodes[child], paid(mass * share)))
+        return law
 
+    def compare(self, emitted: dict[Tokens, Any], above: Any = 0) -> tuple[Any, Any]:
+        """Total variation from the target over L tokens, and the first text that is off by more."""
+        begun: dict[Tokens, Any] = {}  # the probability that what a cycle emits begins so
+        for text, mass in emitted.items():
+            spend(len(text) ** 2)
+            for n in range(1, len(text) + 1):
+                begun[text[:n]] = paid(begun.get(text[:n], 0) + mass)
+        distance, wrong, depth, level = Fraction(0), None, 0, {Tokens(): (Fraction(0), Fraction(1))}
+        while level and depth < self.length:
+            depth, last, level = depth + 1, level, {}
+            for text, (ended, due) in last.items():
+                for token, p in enumerate(self.row(self.target, self.prefix + text)):
+                    longer = (*text, token)
+                    end, right = paid(ended * p + emitted.get(longer, 0)), paid(due * p)
+                    goes_on = paid(begun.get(longer, Fraction(0)) - emitted.get(longer, 0))
+                    got = paid(end + goes_on)
+                    if abs(got - right) > above and wrong is None:
+                        wrong = {"sequence": [*longer], "got": number(got), "right": number(right)}
+                    if goes_on and depth < self.length:
+                        level[longer] = end, right
+                    else:  # from here both go on by the same rows
+                        distance = paid(distance + abs(got - right) / 2)
+        return distance, wrong
 
-def fits(models: Models, tree: Tree, mass: Any) -> bool:
-    """The class has the product probability, and RRSw sees every lead where it sees Y."""
-    product = Fraction(1)
-    for n in (n for n in tree if n[2] == SAMPLED):
-        pool, leads = models.pool(n[5][:-1]), sum(c[0] == n[0] and c[2] == LEAD for c in tree)
-        product = paid(product * pool.tail[n[3]])
-        if models.verify == "rrsw" and leads < len(pool.leads):
-            return False
-    return bool(mass == product)
+    def fits(self, tree: list[Node], mass: Any) -> bool:
+        """The class has the product probability, and RRSw sees every lead where it sees Y."""
+        product, leads = Fraction(1), [node.path[:-1] for node in tree if node.kind == LEAD]
+        for node in (node for node in tree if node.kind == SAMPLED):
+            pool = self.pool(node.context[:-1])
+            product = paid(product * pool.tail[node.token])
+            if self.verify == "rrsw" and leads.count(node.path[:-1]) < len(pool.leads):
+                return False
+        return bool(mass == product)
 
-
-def coherent(inputs: dict[str, Any], recorded: dict[str, Any]) -> bool:
-    """Whether the parts of a document agree with one another."""
-    method, eps = inputs["method"], EPSILON[inputs["arithmetic"]]
-    rule, identity, m = method["proxy"], method["identity"], method["m"]
-    names = [name for name in ("proxy", "verify") if method[name] is not None]
-    known = [name for name in ("proxy", "verify") if name in identity and identity[name]["known"]]
-    constant = Fraction(rule["constant"]) if isinstance(rule, dict) else 0
-    words = {None: "undecided", True: "lossless" + " up to rounding" * (eps > 0), False: "lossy"}
-    tree = m is not None and m <= inputs["shape"]["width"] and method["construction"] is not None
-    none = m is method["construction"] is recorded["classes"] is None and not names
-    size = len(next(iter(inputs["rows"]["target"].values())))
-    least = max(8 * eps, min(64 * eps * size, Fraction(1, 10**5)))
-    most = str(inputs["length"] * min(Fraction(1, 100), least)) if eps else None
-    right = most == inputs["rounding_most"] and (inputs["rounding_bound"] is None) == (most is None)
-    right = right and recorded["verdict"] == words[recorded["lossless"]]
-    return right and (tree or none) and names == known and 0 <= constant <= 1
-
-
-def derive(inputs: dict[str, Any], recorded: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Every derived figure, and what had to be taken as recorded."""
-    if not coherent(inputs, recorded):
-        raise Wrong("method, identity, rounding_bound or verdict: they contradict one another")
-    models, answer, taken = Models(inputs, inputs["rows"]["target"]), dict(recorded), list[str]()
-    losing = inputs["losing_target"] and Models(inputs, inputs["losing_target"])
-    emitted = {tuple(map(int, s.split(","))): Fraction(x) for s, x in recorded["emitted"].items()}
-    fair = all(len(s) <= models.depth + 1 and max(s) < models.size for s in emitted)
-    if total(emitted.values()) != 1 or min(emitted.values()) < 0 or not fair:
-        raise Wrong("emitted: is not a law of what a cycle can emit")
-    if not models.exact:
-        taken.append(f"what the {inputs['arithmetic']} run emits, its classes, its bound")
-    found, exact = None, emitted
-    if inputs["method"]["proxy"] is not None:
-        found = classes(models, every=False)
-        lines = sorted(json.dumps([[n[:4] for n in t], str(mass)]) for t, mass in found)
-        digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
-        if models.exact:
+    def derive(self, inputs: Any, recorded: Any) -> dict[str, Any]:
+        """Every figure that follows from the rows, or from the recorded law of a cycle's tokens."""
+        emitted = {tuple(map(int, s.split(","))): exact(x) for s, x in recorded["emitted"].items()}
+        good = all(len(s) <= self.depth + 1 and 0 <= min(s) <= max(s) < self.size for s in emitted)
+        if total(emitted.values()) != 1 or min(emitted.values()) < 0 or not good:
+            raise Wrong("emitted: is not a law of what a cycle can emit")
+        answer, found = dict[str, Any](), self.classes() if self.proxy is not None else {}
+        known, rational = found and self.verify, not self.epsilon
+        if found and rational:
+            lines = sorted(json.dumps([key, str(mass)]) for key, (_, mass) in found.items())
+            digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
             answer["classes"] = {"count": len(found), "digest": digest}
-    grown = inputs["method"]["construction"] == "grown"
-    if grown and not all(pool.bounded for pool in models.pools.values()):
-        raise Wrong("construction: no tree grows by a proxy below Lemma 4's bound")
-    if found is None or models.verify is None:
-        taken.append("what a rule not known here emits" + ", its trees" * (found is None))
-        answer["every_target"] = answer["every_target"] and None  # never proved for a user's rule
-    else:
-        exact = emitted_law(models, found)
-        proved = all(fits(models, tree, mass) for tree, mass in found)
-        lost = compare(losing, emitted_law(losing, found))[1] if losing and not proved else None
-        answer["every_target"] = True if proved else False if lost else None
-        answer["every_target_counterexample"] = lost
-    emitted = exact if models.exact else emitted
-    (distance, wrong), (exactly, first) = (compare(models, law) for law in (emitted, exact))
-    bound, most = (Fraction(inputs[name] or 0) for name in ("rounding_bound", "rounding_most"))
-    lossless = exactly == 0 and distance <= most and (distance <= bound <= most or None)
-    wrong = (distance > most and compare(models, emitted, most / models.size)[1]) or wrong
-    depths = [total(x for s, x in emitted.items() if len(s) > d) for d in range(models.depth + 1)]
-    answer["emitted"] = {",".join(map(str, s)): str(x) for s, x in emitted.items()}
-    answer["acceptance_length"] = number(total(depths))
-    answer["acceptance_by_depth"] = [number(x) for x in depths]
-    if inputs["cycles"] > 1:
-        taken.append("what the cycles after the first emit, and the first verdict")
-        lossless = recorded["lossless"]
-    else:
-        right = "lossless" if models.exact else "lossless up to rounding"
-        word = {None: "undecided", False: "lossy", True: right}[lossless]
-        answer |= {"total_variation": number(distance), "lossless": lossless, "verdict": word}
-        answer["counterexample"] = first or wrong if lossless is False else None
-    if lossless is False or not inputs["second"]:
-        answer["every_target"] = False if inputs["second"] else None
-        answer["every_target_counterexample"] = None
-    if inputs["losing_target"] is not None and answer["every_target_counterexample"] is None:
-        raise Wrong("losing_target: it shows nothing")
-    return answer, taken
+        law = self.emitted_law(found) if known else emitted  # on the rows as rationals
+        if known and rational:
+            emitted = law
+            answer["emitted"] = {",".join(map(str, s)): str(x) for s, x in emitted.items()}
+        depths = [total(x for s, x in emitted.items() if len(s) > d) for d in range(self.depth + 1)]
+        answer["acceptance_by_depth"] = [number(x) for x in depths]
+        answer["acceptance_length"] = number(total(depths))
+        if not known and recorded["every_target"]:
+            raise Wrong("every_target: a rule not known here is never proved")
+        if self.cycles > 1 or not (known or rational):
+            return answer
+        (distance, wrong), (exactly, first) = self.compare(emitted), self.compare(law)
+        lossless, every, lost = exactly == 0 and distance <= self.most, None, None
+        if not lossless:  # shown by a text that is off by more than rounding
+            wrong = first or self.compare(emitted, self.most / self.size)[1] or wrong
+            every = False if self.second else None
+        elif not distance <= self.bound <= self.most:
+            lossless = None
+        answer |= {"lossless": lossless, "counterexample": wrong if lossless is False else None}
+        right = "lossless" if rational else "lossless up to rounding"
+        words = {False: "lossy", None: "undecided", True: right}
+        answer |= {"verdict": words[lossless], "total_variation": number(distance)}
+        if lossless is not False and self.second:
+            if not known:
+                return answer
+            every = all(self.fits(tree, mass) for tree, mass in found.values()) or None
+            if not every and self.losing:
+                other = Case(inputs, self.losing)
+                lost = other.compare(other.emitted_law(found))[1]
+                every = False if lost else None
+        return {**answer, "every_target": every, "every_target_counterexample": lost}
 
 
-def canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
-
-
-def held(result: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """What was recomputed and what was taken as recorded, in words; raises unless all holds."""
+def held(result: Any) -> tuple[list[str], dict[str, Any]]:
+    """What was recomputed, in words, and what is taken as recorded; raises unless all holds."""
     document = result["certificate"]
-    fit(document, "document", "")
-    body = canonical({**document, "sha256": ""})
-    if hashlib.sha256(body.encode()).hexdigest() != document["sha256"]:
+    schema, versions, inputs, recorded, sha256 = entries(document, "a document", DOCUMENT)
+    need(schema == SCHEMA, "schema", schema, SCHEMA)
+    if hashlib.sha256(canonical({**document, "sha256": ""}).encode()).hexdigest() != sha256:
         raise Wrong("sha256: the document was altered after it was signed")
-    inputs, recorded, method = document["inputs"], document["derived"], document["inputs"]["method"]
-    derived, taken = derive(inputs, recorded)
-    cycles = "one cycle" if inputs["cycles"] == 1 else f"{inputs['cycles']} cycles"
-    scope = f"scope: {'every target at this q' if derived['every_target'] else 'these rows'}; "
-    scope += f"first {inputs['length']} tokens after prefix {tuple(inputs['prefix'])}, {cycles} "
-    scope += "continued from the target, ends not compared; ideal coins; "
-    scope += f"up to {inputs['arithmetic']} rounding" if inputs["rounding_bound"] else "exact"
-    beside = {**derived, "claim": method["claim"], "certificate": document, "scope": scope}
-    beside["classes"] = derived["classes"] and derived["classes"]["count"]
-    for figures, right in ((recorded, derived), (result, beside)):
-        for name, value in figures.items():
-            if name in LABELS:
-                fit(value, LABELS[name], name)
-            elif canonical(value) != canonical(right.get(name)):
-                said = f"recorded {shown(value)}, recomputed {shown(right.get(name))}"
-                raise Wrong(f"{name}: {said}")
-    name, known, once = method["name"], method["verify"] and method["proxy"], inputs["cycles"] == 1
-    if result.get("method", name) not in (name, f"{name} m={method['m']}"):
-        raise Wrong("method: the name beside the certificate is another than in it")
-    rule = f"m = {method['m']}, proxy {method['proxy']}, {method['verify']}"
-    sizes = ", ".join(f"{name} {each}" for name, each in inputs["shape"].items())
-    sure = [rule if known else "a rule not known here", sizes]
-    first = f"{derived['verdict']} over {inputs['length']} tokens on these rows, {cycles}"
-    (sure if once else taken).append(f"{first}, TV {derived['total_variation']['float']:.6g}")
-    every = {True: "proved", False: "refuted", None: "undecided"}[derived["every_target"]]
-    every = f"every target: {every if inputs['second'] else 'not asked'}"
-    (sure if known and once else taken).append(every)
-    sure.append(f"tau {derived['acceptance_length']['float']:.6g}")
-    labels = document["versions"] | {key: each["is"] for key, each in method["identity"].items()}
-    labels |= {"name": name, "claim": method["claim"], "construction": method["construction"]}
-    labels |= {name: result[name] for name in LABELS if name in result and name != "method"}
-    return sure, [*taken, ", ".join(f"{key} {shown(each, 300)}" for key, each in labels.items())]
-
-
-def check(document: Any) -> list[str]:
-    """What had to be taken as recorded of one certificate; nothing if all was recomputed."""
-    PURSE[0] = WORK
-    return held({"certificate": document})[1][:-1]
+    case = Case(inputs)
+    derived = case.derive(inputs, recorded)
+    need(derived.keys() <= recorded.keys(), "derived", [*recorded], f"the entries {[*derived]}")
+    cycles = "one cycle" if case.cycles == 1 else f"{case.cycles} cycles"
+    reach = f"first {case.length} tokens after prefix {case.prefix}, {cycles} continued from the "
+    reach += "target, ends not compared; ideal coins; "
+    reach += f"up to {case.arithmetic} rounding" if case.epsilon else "exact"
+    beside = {**recorded, **derived, "certificate": document, "claim": inputs["method"]["claim"]}
+    covered = "every target at this q" if beside["every_target"] else "these rows"
+    beside["scope"] = f"scope: {covered}; {reach}"
+    beside["classes"] = beside["classes"] and beside["classes"]["count"]
+    for figures, expected in ((recorded, derived), (result, beside)):
+        for name in figures.keys() & expected.keys():
+            if canonical(figures[name]) != canonical(expected[name]):
+                raise Wrong(f"{name}: {shown(figures[name])}, recomputed {shown(expected[name])}")
+    rule = f"m = {case.m}, proxy {shown(str(case.proxy))}, {case.verify}"
+    rule = rule if case.proxy is not None and case.verify else "a rule not known here"
+    given = ", if it emits what is recorded" * ("emitted" not in derived)
+    sure = [rule + given, f"width {case.width}, depth {case.depth}, budget {case.budget}"]
+    if "verdict" in derived:
+        sure.append(f"{derived['verdict']}, TV {derived['total_variation']['float']:.6g}")
+    words = {True: "proved", False: "refuted", None: "undecided"}
+    if "every_target" in derived:
+        sure.append(f"every target: {words[derived['every_target']]}")
+    sure += [f"tau {derived['acceptance_length']['float']:.6g}", shown(reach, 300)]
+    taken = {name: recorded[name] for name in recorded if name not in derived}
+    taken |= {name: result[name] for name in result if name not in beside}
+    labels = {name: inputs[name] for name in ROUNDING.split() if case.epsilon}
+    return sure, {**taken, **labels, "method in it": inputs["method"], "versions": versions}
 
 
 def main(path: str) -> int:
-    PURSE[0] = WORK
-    code, before = 0, sys.get_int_max_str_digits()
-    sys.set_int_max_str_digits(0)  # exact numbers have thousands of digits; their length is bounded
+    PURSE[0], code = WORK, 0
     try:
         with Path(path).open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
-        entries = sum(raw.count(mark) for mark in (b"{", b"[", b",", b":"))
-        good = len(raw) <= MOST_BYTES and entries <= MOST_ENTRIES
-        need(good, "file", entries, f"at most {MOST_BYTES} bytes and {MOST_ENTRIES} entries")
-        whole: Any = lambda digits: int(digits[:20])  # noqa: E731 (no kind has so many digits)
-        document = json.loads(raw.decode("utf-8"), object_pairs_hook=once, parse_int=whole)
-        several = isinstance(document, dict) and "results" in document
-        fit(document, "file", "") if several else None
-        for result in document["results"] if several else [{"certificate": document}]:
-            sure, taken = held(result)
-            code = 3 if len(taken) > 1 else code
-            print(f"holds: {'; '.join(sure)}\n  as recorded, not checked: {'; '.join(taken)}")
-        need(not several or document["results"], "results", "none", "a certificate at least")
+        size = sum(map(raw.count, (b"{", b"[", b",", b":")))
+        need(len(raw) <= MOST_BYTES and size <= MOST_ENTRIES, "file", size, "8 MB, 400,000 entries")
+        short: Any = lambda digits: int(digits[:20])  # noqa: E731 (no count here has so many)
+        document = json.loads(raw.decode("utf-8"), object_pairs_hook=once, parse_int=short)
+        results = [{"certificate": document}]
+        if type(document) is dict and "results" in document:
+            _, results = entries(document, "a results file", "command results")
+        need(type(results) is list and results, "results", results, "a list of certificates")
+        for sure, taken in map(held, results):
+            code = 3 if {"emitted", "verdict"} & taken.keys() else code
+            said = [f"{shown(name)} {shown(value, 300)}" for name, value in taken.items()]
+            print(f"holds: {'; '.join(sure)}\n  as recorded, not checked: {'; '.join(said)}")
     except Wrong as error:
         code = 1
         print(f"REJECTED: {shown(path, 500)}: {shown(str(error), 500)}")
-    except (OSError, ValueError, LookupError, TypeError, ArithmeticError, RuntimeError) as error:
-        named = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
-        code, got = 2, getattr(error, "strerror", None) or named
-        said = f"{shown(path, 500)}: got {shown(str(got), 300)}; not a certificate"
-        sys.stderr.write(f"error: {said} (rheo-exact certify --save FILE writes them)\n")
-    finally:
-        sys.set_int_max_str_digits(before)
+    except Exception as error:
+        code, got = 2, getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+        bad = f"error: {shown(path, 500)}: got {shown(got.removeprefix('ValueError: '), 300)}"
+        sys.stderr.write(f"{bad}; not a certificate (rheo-exact certify --save FILE writes them)\n")
     return code
 
 
 if __name__ == "__main__":
+    sys.set_int_max_str_digits(0)  # exact numbers have thousands of digits, bounded above
     usage = "usage: check.py FILE\n"
     sys.exit(main(sys.argv[1]) if len(sys.argv) == 2 else sys.stderr.write(usage) and 2)

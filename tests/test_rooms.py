@@ -34,7 +34,7 @@ ROOMS = {
         "rheo_core .enumeration .runtime .methods .interception .proofs .verdict .acceptance .search .faults .report"
         " .check",
     ),
-    "exact.check": (500, ""),
+    "exact.check": (400, ""),
     "exact": (150, ".enumeration .runtime .interception .verdict .search .report .cli"),
     "montecarlo": (
         5200,

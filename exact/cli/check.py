@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from exact import check
+from exact.enumeration.rationals import long_numbers
 
 
 def command(file: Annotated[Path, typer.Argument(help="A document saved by certify.", metavar="FILE")]) -> int:
@@ -15,4 +16,5 @@ def command(file: Annotated[Path, typer.Argument(help="A document saved by certi
 
     Exit code: 0 all hold, 1 one does not, 2 not a certificate, 3 a rule of the user's own was taken as recorded.
     """
-    return check.main(str(file))
+    with long_numbers():
+        return check.main(str(file))
