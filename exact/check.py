@@ -332,7 +332,7 @@ class Case:  # the inputs of a document: the recorded rows, the question, the me
 def held(result: Any) -> tuple[list[str], dict[str, Any]]:
     """What was recomputed, in words, and what is taken as recorded; raises unless all holds."""
     document = result["certificate"]
-    schema, versions, inputs, recorded, sha256 = entries(document, "a document", DOCUMENT)
+    schema, versions, inputs, recorded, sha256 = entries(document, "the document", DOCUMENT)
     need(schema == SCHEMA, "schema", schema, SCHEMA)
     if hashlib.sha256(canonical({**document, "sha256": ""}).encode()).hexdigest() != sha256:
         raise Wrong("sha256: the document was altered after it was signed")
