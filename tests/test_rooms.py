@@ -30,7 +30,7 @@ ROOMS = {
     "exact.faults": (1300, "rheo_core .enumeration .methods .verdict"),
     "exact.report": (1650, "rheo_core .enumeration .runtime .methods .interception .verdict .acceptance"),
     "exact.cli": (
-        2905,
+        3050,
         "rheo_core .enumeration .runtime .methods .interception .proofs .verdict .acceptance .search .faults .report"
         " .check",
     ),

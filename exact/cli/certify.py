@@ -6,6 +6,7 @@ refutes the two wrong proxies on Table 1's rows; it ends with 0 iff every verdic
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -21,8 +22,9 @@ from exact.cli import options, tables
 from exact.cli.certify_report import entries, write
 from exact.cli.certify_torch import LIMIT, SECONDS, RunLimits
 from exact.cli.certify_torch import run as certify_torch
-from exact.enumeration.rationals import format_distinct, rational_models
-from exact.enumeration.size_estimate import ANNOUNCED, work
+from exact.cli.sizes import announce, followed
+from exact.enumeration.growth_graph import GrowthGraph
+from exact.enumeration.rationals import format_distinct
 from exact.methods.load import label, load_method, own_errors, with_lead
 from exact.methods.rows_file import Rows
 from exact.runtime.journal import Journal, resumed
@@ -30,7 +32,9 @@ from exact.search.summary import rows_line
 from exact.verdict.certificate import CERTIFICATE_KINDS, Certificate
 from exact.verdict.certify import CheckedModels, certify_on
 from exact.verdict.counterexample import Counterexample
-from rheo_core import DEFAULT_SUPPORT, InvalidInput, Method, ModelPair, TreeMethod, TreeShape, methods
+from exact.verdict.graph_certificate import GraphCertificate
+from exact.verdict.wide_drafting import MOST_LISTED, Replays
+from rheo_core import DEFAULT_SUPPORT, InvalidInput, Method, TreeMethod, TreeShape, methods
 from rheo_core.checks import check_count
 from rheo_core.models import Prefix
 
@@ -61,7 +65,11 @@ TargetName = Annotated[
 ]
 Limit = Annotated[
     int | None,
-    typer.Option("--limit", help="With --torch: outcomes walked at most; 0: no limit.", show_default=f"{LIMIT:,}"),
+    typer.Option(
+        "--limit",
+        help="Trees listed at most; classes beyond are merged into a graph. With --torch: outcomes. 0: no limit.",
+        show_default=f"{MOST_LISTED:,}; {LIMIT:,}",
+    ),
 ]
 Seconds = Annotated[
     float | None,
@@ -111,7 +119,7 @@ class Result:
     certificate: Certificate
 
 
-KINDS = (Result, *CERTIFICATE_KINDS, TreeShape)
+KINDS = (Result, *CERTIFICATE_KINDS, GraphCertificate, GrowthGraph, Replays, TreeShape)
 """What the journal holds."""
 
 
@@ -162,7 +170,7 @@ def command(
             raise InvalidInput("plot", str(plot), "no --plot beside --torch: --report shows its law")
         bounds = RunLimits(LIMIT if limit is None else limit, SECONDS if seconds is None else seconds)
         return certify_torch(torch, target, coins, bounds, as_json, save, report, dtype, eps)
-    about = (("target", target), ("limit", limit), ("seconds", seconds), ("dtype", dtype), ("eps", eps))
+    about = (("target", target), ("seconds", seconds), ("dtype", dtype), ("eps", eps))
     for name, given in about:
         if given is not None:
             raise InvalidInput(name, given, f"--torch beside it: --{name} is about a function")
@@ -180,6 +188,7 @@ def command(
         )
     start = options.prefix_of(prefix)
     check_count("cycles", cycles, 1)
+    listed = None if limit is None else check_count("limit", limit, 0) or sys.maxsize
     if length is not None:
         check_count("length", length, 1)
     sized = partial(replace, prefix=start, cycles=cycles, length=length)
@@ -188,8 +197,8 @@ def command(
     with options.opened(workers, dask, default=2 if everything else 1) as executor:
         if labelled and not everything and not as_json:
             say_what_comes(files[0])
-        announce(jobs)
-        results = run(jobs, executor, journal, show=not as_json)
+        announce([(job.methods[0][1], job.rows, job.shape, job.prefix) for job in jobs], listed)
+        results = run(jobs, executor, journal, show=not as_json, limit=listed)
     refuted = run(jobs_on(None, wrong_proxies(), table1.SHAPE)) if labelled else []
     if not as_json:
         show(results, shape)
@@ -238,24 +247,12 @@ def jobs_on(rows: Rows | None, rules: list[Method], shape: TreeShape) -> list[Ce
     return [CertifyJob(tuple(group), rows, shape) for group in alike.values()]
 
 
-def announce(jobs: list[CertifyJob]) -> None:
-    """Say on stderr how large the largest enumeration is, where it will take a while."""
-    sizes = []
-    for job in jobs:
-        _, method = job.methods[0]
-        if job.rows is not None and isinstance(method, TreeMethod):
-            pair = rational_models(ModelPair(job.rows.target, job.rows.draft, job.rows.ids))
-            with own_errors(method):
-                size = work(method.drafter(pair, job.shape), job.prefix, job.shape)
-                sizes.append((size, method, job.rows.name))
-    if sizes:
-        largest, method, where = max(sizes, key=lambda size: size[0].seconds)
-        if largest.seconds > ANNOUNCED:
-            options.err.print(f"{label(method)} on {where}: {largest}; Ctrl-C stops", highlight=False)
-
-
 def run(
-    jobs: Sequence[CertifyJob], executor: Executor | None = None, journal: Journal | None = None, show: bool = False
+    jobs: Sequence[CertifyJob],
+    executor: Executor | None = None,
+    journal: Journal | None = None,
+    show: bool = False,
+    limit: int | None = None,
 ) -> list[Result]:
     """Certify each job, with a progress bar on stderr; results by rows, then in the order of the methods."""
     found: list[tuple[int, int, Result]] = []
@@ -263,9 +260,11 @@ def run(
     with options.progress(show) as progress:
         task = progress.add_task("certifying", total=sum(len(job.methods) for job in jobs))
         numbers = {f"{number}: {job}": number for number, job in enumerate(jobs)}
-        for results in resumed(partial(certify_job, jobs), numbers, executor, journal):
-            found += [(first[each.rows], number, each) for number, each in results]
-            progress.update(task, advance=len(results), description=f"{results[-1][1].label} on {results[-1][1].rows}")
+        with followed(progress, task, limit):
+            for results in resumed(partial(certify_job, jobs), numbers, executor, journal):
+                found += [(first[each.rows], number, each) for number, each in results]
+                last = results[-1][1]
+                progress.update(task, advance=len(results), description=f"{last.label} on {last.rows}")
     return [each for _, _, each in sorted(found, key=lambda item: item[:2])]
 
 
@@ -314,8 +313,7 @@ def show(results: list[Result], shape: TreeShape) -> None:
             MARKS[certificate.every_target],
             "-" if certificate.classes is None else str(certificate.classes),
             "0" if not certificate.total_variation else f"{float(certificate.total_variation):.3g}",
-            f"{float(certificate.acceptance_length):.4f}",
-            " ".join(f"{float(mass):.2f}" for mass in certificate.acceptance_by_depth[1:]),
+            *accepted(certificate),
         )
         shown = each.rows
     tables.show(table, "accepted")
@@ -331,10 +329,21 @@ def show(results: list[Result], shape: TreeShape) -> None:
     for each in results:
         if each.certificate.every_target is None and each.certificate.every_target_reason:
             undecided.setdefault((each.label, each.certificate.every_target_reason), []).append(each.rows)
+    for each in results:
+        if isinstance(each.certificate, GraphCertificate) and each.certificate.every_target:
+            options.out.print(f"every p, {each.label} on {each.rows}: {each.certificate.every_target_reason}")
     for (name, reason), where in undecided.items():
         options.out.print(f"every p, {name} on {', '.join(where)}: {reason}")
     for scope in dict.fromkeys(each.certificate.scope for each in results):
         options.out.print(scope, style="dim", highlight=False, soft_wrap=True)
+
+
+def accepted(certificate: Certificate) -> tuple[str, str]:
+    """tau, and P(>= d drafted tokens accepted) for d = 1, 2, ...; a graph of classes does not give them."""
+    if isinstance(certificate, GraphCertificate):
+        return "-", "-"
+    by_depth = certificate.acceptance_by_depth[1:]
+    return f"{float(certificate.acceptance_length):.4f}", " ".join(f"{float(mass):.2f}" for mass in by_depth)
 
 
 def show_refuted(results: list[Result]) -> None:

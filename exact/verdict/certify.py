@@ -36,6 +36,7 @@ from exact.verdict.certificate import Certificate, CycleFigures, ForEveryTarget,
 from exact.verdict.counterexample import Counterexample
 from exact.verdict.document import classes_digest, parts
 from exact.verdict.every_target import EveryTarget, decide_every_target
+from exact.verdict.graph_certificate import graph_certificate
 from exact.verdict.identity import as_it_runs
 from exact.verdict.replay_check import DeterministicModel, check_models_again, one_census, tells_types, watched
 from exact.verdict.shared_trees import checked_trees, enumerate_trees
@@ -104,6 +105,7 @@ class CheckedModels:
 
     given: ModelPair
     exact: ModelPair
+    draft: DraftModel | None = None
 
     @classmethod
     def read(cls, target: TargetModel, draft: DraftModel, ids: Sequence[int] | None = None) -> CheckedModels:
@@ -112,7 +114,7 @@ class CheckedModels:
             if not callable(model):
                 raise InvalidInput(name, model, "a model: a function from a prefix to a row")
         given = ModelPair(DeterministicModel(target, "target"), DeterministicModel(draft, "draft"), ids)
-        return cls(given, rational_models(given))
+        return cls(given, rational_models(given), draft)
 
 
 def certify(
@@ -164,6 +166,11 @@ def certify_on(
     """
     question = Question.checked(models.given, shape, prefix, length, cycles)
     rule = as_it_runs(find_method(method, methods))
+    inputs = partial(inputs_of, rule, models.given, question)
+    if every_target and models.draft is not None:
+        many = graph_certificate(rule, models.exact, models.draft, inputs, question.prefix, shape)
+        if many is not None:
+            return many
     with plain_numbers(len(models.given.p(question.prefix)) >= whole_rows.LEAST and tells_types(rule)):
         return _certified(models, rule, question, every_target, float_calls)
 

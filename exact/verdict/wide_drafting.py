@@ -74,14 +74,14 @@ def states_of(draft: Any, prefix: Prefix, shape: TreeShape, tokens: Sequence[int
         return States(prefix)
 
 
-def expected_classes(method: Method, pair: ModelPair, prefix: Prefix, shape: TreeShape) -> int:
+def expected_classes(method: Method, pair: ModelPair, prefix: Prefix, shape: TreeShape, few: int = FEW) -> int:
     """About how many classes there are; exactly 0 where listing them is no question or the parts are a user's."""
     if not known_tree_method(method) or not isinstance(method, TreeMethod):
         return 0
     drafter = method.drafter(pair, shape)
     tail = drafter.pool(prefix).tail
     draws = 0 if tail is None else sum(1 for mass in tail.tolist() if mass)
-    if draws ** min(shape.budget, 64) <= FEW:
+    if draws ** min(shape.budget, 64) <= few:
         return 0
     size = work(drafter, prefix, shape)
     return size.count if size.kind == "classes" else 0
@@ -172,14 +172,14 @@ class WideDrafting:
     replays: Replays | None = None
     counted: tuple[int, int] = (0, 0)
 
-    def count(self, tick: Tick = silent) -> GrowthGraph:
+    def count(self, tick: Tick = silent, most: int = STATES) -> GrowthGraph:
         """Merge all growths; raises `NotGrowable` and `TooManyStates`."""
 
         def done(nodes: int, states: int) -> None:
             self.counted = nodes, states
             tick(f"{states:,} states", nodes, self.shape.budget)
 
-        self.graph = growth_graph(self._drafter(), self.shape, self.states, STATES, done)
+        self.graph = growth_graph(self._drafter(), self.shape, self.states, most, done)
         return self.graph
 
     def replay(self, first_moved: Callable[..., TreeClass | None], tick: Tick = silent) -> Replays:
