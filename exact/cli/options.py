@@ -301,7 +301,7 @@ def outcome(app: typer.Typer, line: list[str]) -> tuple[int, str | None]:
             code = command.main(args=line[1:], prog_name=line[0], standalone_mode=False)
         streams.own().flush()
     except usage.UsageError as error:
-        return BAD_INPUT, usage.line(error, line[0], line[1:])
+        return BAD_INPUT, usage.refusal(error, line[0])
     except (InvalidInput, EnumerationError, WorkerError) as error:
         return BAD_INPUT, str(error)
     except RecursionError:
