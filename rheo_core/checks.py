@@ -39,7 +39,7 @@ class InvalidInput(ValueError):
 
 
 def _short(value: object) -> str:
-    """The value on one line, cut in the middle when it is long."""
+    """Give the value on one line, cut in the middle when it is long."""
     text = " ".join(str(value).split()) if isinstance(value, str) else " ".join(repr(value).split())
     return text if len(text) <= 160 else f"{text[:110]} ... {text[-40:]}"
 
@@ -98,7 +98,7 @@ def check_logits(logits: ArrayLike, name: str = "logits") -> NDArray[Any]:
 
 
 def check_law(values: ArrayLike | Sequence[Any], name: str) -> NDArray[Any]:
-    """`values` [V] as a read-only law in its own arithmetic.
+    """`values` [V] as a read-only distribution in its own arithmetic.
 
     Integers and rationals become exact object rows. Raises `InvalidInput` on anything that is not 1-D and numeric, on a
     negative or NaN entry, and on a row that does not sum to 1: exactly for rationals; for floats the exact sum must lie
@@ -135,7 +135,7 @@ def _exact_sum(row: NDArray[Any], name: str) -> Fraction:
 
 
 def _arithmetic(values: ArrayLike | Sequence[Any], name: str) -> NDArray[Any]:
-    """A fresh 1-D array of one of the four arithmetics."""
+    """Give a fresh 1-D array of one of the four arithmetics."""
     try:
         row = np.array(values)
     except (TypeError, ValueError):  # rows of different lengths; a tensor type that NumPy lacks
@@ -203,7 +203,7 @@ def check_candidates(p: NDArray[Any], candidates: Sequence[int]) -> None:
 
 
 def check_verdict(verdict: Any, candidates: Sequence[int], size: int) -> tuple[int, int]:
-    """A rule's answer (token, child); raises unless `child` is -1 or the index of `token` among the candidates."""
+    """Give a rule's answer (token, child); raises unless `child` is -1 or the index of `token` among the candidates."""
     if not isinstance(verdict, tuple) or len(verdict) != 2:
         raise InvalidInput("result of verify", verdict, "a pair (token, index of the accepted candidate or -1)")
     token, child = check_id(verdict[0], size, "token emitted by verify"), verdict[1]

@@ -51,7 +51,7 @@ class SamplingChooser:
         return bool(self.rng.random() < exact)
 
     def index(self, weights: Any, at: Hashable | None = None) -> int:
-        """The first position whose cumulative weight exceeds u times the sum."""
+        """Give the first position whose cumulative weight exceeds u times the sum."""
         row = check_weights(weights)
         u: Any = self.rng.random()
         if row.dtype == object:

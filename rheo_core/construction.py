@@ -19,7 +19,7 @@ def tail_address(path: SlotPath) -> tuple[Any, ...]:
 
 
 def expand(drafter: Drafter, prefix: Prefix, shape: TreeShape, chooser: Chooser) -> Tree:
-    """The unpruned tree U, ranked: the K best nodes of each level are expanded, D levels deep."""
+    """Give the unpruned tree U, ranked: the K best nodes of each level are expanded, D levels deep."""
     nodes = _expanded(drafter, prefix, shape, chooser)
     return nodes.tree(drafter.pair.p(prefix).dtype, rank(nodes.score))
 

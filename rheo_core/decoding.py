@@ -45,7 +45,7 @@ def speculate(
     *,
     ids: Sequence[int] | None = None,
 ) -> Cycle:
-    """One cycle of `method` at `prefix` (target ids).
+    """Give one cycle of `method` at `prefix` (target ids).
 
     `target(prefix)` is a 1-D law [V]; `draft(prefix)` a 1-D law or `DraftRow` in draft ids, where `ids[draft id]` is
     the target id (None: one vocabulary). Raises `InvalidInput` on any row, id or shape that the definitions do not
@@ -92,7 +92,7 @@ def generate(
 
 
 def _until(tokens: tuple[int, ...], stops: set[int]) -> tuple[int, ...]:
-    """The tokens up to and including the first end token."""
+    """Give the tokens up to and including the first end token."""
     end = next((i for i, token in enumerate(tokens) if token in stops), len(tokens) - 1)
     return tokens[: end + 1]
 

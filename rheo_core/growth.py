@@ -80,7 +80,7 @@ class Growth:
                 self._push(parent, slot, kind, draft_id, fill)
 
     def copy(self) -> Growth:
-        """An independent growth in the same state."""
+        """Give an independent growth in the same state."""
         twin = object.__new__(Growth)
         vars(twin).update(vars(self))
         twin.nodes = self.nodes.copy()
@@ -89,7 +89,7 @@ class Growth:
         return twin
 
     def tree(self) -> Tree:
-        """The nodes admitted so far, in the order of admission, which is their rank."""
+        """Give the nodes admitted so far, in the order of admission, which is their rank."""
         return self.nodes.tree(self._dtype)
 
     def _full(self) -> bool:

@@ -88,11 +88,11 @@ class TreeMethod:
             object.__setattr__(self, "lead", check_count("lead", self.lead, 0))
 
     def leads(self, shape: TreeShape) -> int:
-        """The number m of lead slots at this shape."""
+        """Give the number m of lead slots at this shape."""
         return shape.width if self.lead is None else self.lead
 
     def drafter(self, pair: ModelPair, shape: TreeShape) -> Drafter:
-        """The candidate pools of this method on one pair of models."""
+        """Give the candidate pools of this method on one pair of models."""
         return Drafter(pair, shape.width, self.leads(shape), self.proxy)
 
     def cycle(
@@ -202,7 +202,7 @@ methods: Mapping[str, Method] = MappingProxyType(
 
 
 def find_method(given: Method | str, known: Mapping[str, Method] = methods) -> Method:
-    """The method itself, or the one registered under a name."""
+    """Give the method itself, or the one registered under a name."""
     if not isinstance(given, str):
         if not callable(getattr(given, "cycle", None)):
             raise InvalidInput("method", given, "a Method (name, claim, cycle) or a registered name")

@@ -52,18 +52,18 @@ class DraftRow:
 
     @classmethod
     def law(cls, q: RowLike, name: str = "q") -> DraftRow:
-        """One law `q` [V] that stands for both."""
+        """Give one distribution `q` [V] that stands for both."""
         law = check_law(q, name)
         return cls(law, lambda lead: without(law, lead), law)
 
     @property
     def is_one_law(self) -> bool:
-        """Tell whether one law is both the score and the sampling law."""
+        """Tell whether one distribution is both the score and the sampling distribution."""
         return self.score is self.sampling
 
     @classmethod
     def pair(cls, score: RowLike, sampling: RowLike) -> DraftRow:
-        """A score law [V] and a sampling law [V] of the same arithmetic."""
+        """Give a score distribution [V] and a sampling distribution [V] of the same arithmetic."""
         ranked, drawn = check_law(score, "score"), check_law(sampling, "sampling")
         check_same(drawn, ranked, "sampling", "score")
         return cls(ranked, lambda lead: without(drawn, lead), drawn)
@@ -103,7 +103,7 @@ class DraftRow:
         return falling_order(self.score)
 
     def tail(self, lead: Iterable[int]) -> Row | None:
-        """q~ [V] outside `lead` (appendix C.1); None where the sampling law has no mass there."""
+        """q~ [V] outside `lead` (appendix C.1); None where the sampling distribution has no mass there."""
         return self._tail([int(v) for v in lead])
 
 
@@ -131,7 +131,7 @@ class ModelPair:
         return ModelPair, (self._target, self._draft, self.ids)
 
     def p(self, prefix: Prefix) -> Row:
-        """The target law [V] at `prefix`."""
+        """Give the target distribution [V] at `prefix`."""
         if prefix not in self.target_rows:
             row = check_law(self._target(prefix), f"target({prefix})")
             self._check_size("target", len(row), prefix)
@@ -139,7 +139,7 @@ class ModelPair:
         return self.target_rows[prefix]
 
     def q(self, prefix: Prefix) -> DraftRow:
-        """The draft row [draft V] at `prefix`, in draft ids."""
+        """Give the draft row [draft V] at `prefix`, in draft ids."""
         if prefix not in self.draft_rows:
             p = self.p(prefix)
             given = self._draft(prefix)
@@ -153,16 +153,16 @@ class ModelPair:
         return self.draft_rows[prefix]
 
     def given_draft(self, prefix: Prefix) -> Row | DraftRow:
-        """The checked draft row in the form the draft gave it: a plain law [draft V], or a `DraftRow`."""
+        """Give the checked draft row in the form the draft gave it: a plain law [draft V], or a `DraftRow`."""
         row = self.q(prefix)
         return row.score if row.is_one_law else row
 
     def target_id(self, draft_id: int) -> int:
-        """The target id of a draft id."""
+        """Give the target id of a draft id."""
         return draft_id if self.ids is None else int(self.ids[draft_id])
 
     def in_target_ids(self, row: Row, size: int) -> Row:
-        """A row over draft ids spread over the `size` target ids, zero elsewhere."""
+        """Give a row over draft ids spread over the `size` target ids, zero elsewhere."""
         if self.ids is None:
             return row
         spread = np.zeros(size, dtype=row.dtype)

@@ -28,7 +28,7 @@ class Proxy(Protocol):
     """Anything callable as a proxy rule; without a `uses_token` attribute it counts as using the token."""
 
     def __call__(self, score: Row, order: Row, m: int, sampled: int) -> Any:
-        """The score of the sampled slot, in [0, 1]."""
+        """Give the score of the sampled slot, in [0, 1]."""
         ...
 
 
@@ -41,7 +41,7 @@ class ProxyRule:
     uses_token: bool
 
     def __call__(self, score: Row, order: Row, m: int, sampled: int) -> Any:
-        """The rule's value."""
+        """Give the rule's value."""
         return self.rule(score, order, m, sampled)
 
 
@@ -94,7 +94,7 @@ class Pool:
         return self.m, SAMPLED, token, self.proxy_score(token)
 
     def proxy_score(self, token: int = -1) -> Any:
-        """The proxy in the row's arithmetic; `token` may be left out where the rule does not look at it.
+        """Give the proxy in the row's arithmetic; `token` may be left out where the rule does not look at it.
 
         Outside [0, 1] it is refused.
         """
@@ -109,7 +109,7 @@ class Pool:
         return Fraction(*value.as_integer_ratio())
 
     def fill_slots(self, sampled: int | None) -> Iterator[Slot]:
-        """The best tokens outside the lead and Y, up to width K (`sampled` None: no sampled slot)."""
+        """Yield the best tokens outside the lead and Y, up to width K (`sampled` None: no sampled slot)."""
         slot = len(self.leads) + (sampled is not None)
         for token in self.row.order[len(self.leads) :].tolist():
             if slot == self.width:
@@ -119,7 +119,7 @@ class Pool:
                 slot += 1
 
     def slots(self, sampled: int | None) -> list[Slot]:
-        """The whole pool in slot order."""
+        """Give the whole pool in slot order."""
         if sampled not in self._slots:
             y = [] if sampled is None else [self.sampled_slot(sampled)]
             self._slots[sampled] = [*self.lead_slots(), *y, *self.fill_slots(sampled)]
@@ -142,7 +142,7 @@ class Drafter:
         self._pools: dict[Prefix, Pool] = {}
 
     def pool(self, prefix: Prefix) -> Pool:
-        """The pool at `prefix` (target ids)."""
+        """Give the pool at `prefix` (target ids)."""
         if prefix not in self._pools:
             self._pools[prefix] = Pool(self.pair.q(prefix), self.width, self.m, self.proxy)
         return self._pools[prefix]

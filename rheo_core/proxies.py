@@ -24,7 +24,7 @@ class Constant:
     uses_token = False
 
     def __call__(self, score: Row, order: Row, m: int, sampled: int) -> Any:
-        """The constant."""
+        """Give the constant."""
         return self.value
 
 

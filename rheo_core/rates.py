@@ -62,7 +62,7 @@ def rheo_rate(p: RowLike, q: RowLike | DraftRow, m: int, n: int, *, ids: Sequenc
 
 
 def rheo_bound(p: RowLike, q: RowLike | DraftRow, m: int, n: int, *, ids: Sequence[int] | None = None) -> Any:
-    """The upper bound of Theorem 3 (Eq. (2)), which is also appendix D.3's approximate form of A_Rheo.
+    """Give the upper bound of Theorem 3 (Eq. (2)), which is also appendix D.3's approximate form of A_Rheo.
 
     p(Top_n) + sum over v outside Top_n of min(p(v), q~(v)).
     """

@@ -76,7 +76,7 @@ class Tree:
         return hash(self.key())
 
     def key(self) -> Hashable:
-        """The tree's slots, kinds and tokens in rank order: equal iff two trees are one class (appendix C.3)."""
+        """Give the tree's slots, kinds and tokens in rank order: equal iff two trees are one class (appendix C.3)."""
         arrays = (self.parent, self.slot, self.kind, self.token)
         return tuple(tuple(array.tolist()) for array in arrays)
 
@@ -142,7 +142,7 @@ class Nodes:
         return tuple(reversed(slots))
 
     def copy(self) -> Nodes:
-        """An independent copy."""
+        """Give an independent copy."""
         twin = object.__new__(Nodes)
         twin.token, twin.parent, twin.depth = self.token[:], self.parent[:], self.depth[:]
         twin.slot, twin.kind, twin.score = self.slot[:], self.kind[:], self.score[:]
@@ -150,7 +150,7 @@ class Nodes:
         return twin
 
     def tree(self, dtype: np.dtype[Any], order: Sequence[int] | None = None) -> Tree:
-        """The nodes as a `Tree`, in the given order of rows (None: as they were appended); scores in `dtype`."""
+        """Give the nodes as a `Tree`, in the given order of rows (None: as they were appended); scores in `dtype`."""
         columns = [self.token, self.parent, self.depth, self.slot, self.kind]
         scores = self.score
         if order is not None:

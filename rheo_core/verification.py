@@ -39,12 +39,12 @@ class Verify(Protocol):
         chooser: Chooser,
         at: Place,
     ) -> Verdict:
-        """The emitted token and the index of the accepted candidate, or -1."""
+        """Give the emitted token and the index of the accepted candidate, or -1."""
         ...
 
 
 def in_slot_order(indices: list[int]) -> list[int]:
-    """The order of the slots, the default for "arbitrary order"."""
+    """Give the order of the slots, the default for "arbitrary order"."""
     return indices
 
 
@@ -167,19 +167,19 @@ def ratio(p: Any, q: Any) -> Any:
 
 
 def _tossed(r: Row, left: Row | None, u: int, chooser: Chooser, address: tuple[Any, ...]) -> bool:
-    """The coin of a point-mass candidate; surely accepted where rejecting it would leave nothing."""
+    """Give the coin of a point-mass candidate; surely accepted where rejecting it would leave nothing."""
     return chooser.accept(1 if left is None else min(1, r[u]), address)
 
 
 def _law(row: Row | None) -> Row:
-    """The row, which an earlier coin has made sure exists."""
+    """Give the row, which an earlier coin has made sure exists."""
     if row is None:
         raise InvalidInput("chooser", "a rejection at probability 1", "accept(1) to accept")
     return row
 
 
 def sampled_token(tail: Row | None, candidates: Sequence[int], sampled: int) -> tuple[int, Any]:
-    """The sampled candidate u_s and its true probability q~(u_s); raises where there is none."""
+    """Give the sampled candidate u_s and its true probability q~(u_s); raises where there is none."""
     if not 0 <= sampled < len(candidates):
         raise InvalidInput("sampled", sampled, f"-1 or an index of the {len(candidates)} candidates")
     if tail is None:

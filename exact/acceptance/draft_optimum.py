@@ -35,7 +35,7 @@ class DraftOptimum:
 
 
 def all_trees(size: int, shape: TreeShape) -> Iterator[Paths]:
-    """Every tree of at most R nodes over `size` tokens: at most K children a node, K parents a level, depth D."""
+    """Yield every tree of at most R nodes over `size` tokens: at most K children a node, K parents a level, depth D."""
 
     def below(parents: Sequence[Path], left: int, depth: int) -> Iterator[tuple[Path, ...]]:
         yield ()
@@ -61,7 +61,7 @@ def draft_optimum(
     weights: Sequence[Any] | None = None,
     prefix: Prefix = (),
 ) -> DraftOptimum:
-    """The largest weighted mean over the targets of accepted tokens; without weights, the largest worst case.
+    """Give the largest weighted mean over the targets of accepted tokens; without weights, the largest worst case.
 
     `targets` give rows [V = size]. Raises `InvalidInput` for more than `MOST_TREES` trees.
 

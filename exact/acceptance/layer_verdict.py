@@ -36,7 +36,7 @@ class WrongToken:
         return f"{self.sequence}: got {got}, right {right}"
 
     def document(self) -> dict[str, Any]:
-        """The token as plain JSON values."""
+        """Give the token as plain JSON values."""
         return {"sequence": list(self.sequence), "got": number(self.got), "right": number(self.right)}
 
 
@@ -52,7 +52,7 @@ class LayerVerdict:
 
     @classmethod
     def of(cls, method: Method, pair: ModelPair, shape: TreeShape, prefix: Prefix = ()) -> LayerVerdict | None:
-        """The verdict; None where the vocabulary is small or the layer has no closed form."""
+        """Give the verdict; None where the vocabulary is small or the layer has no closed form."""
         if not in_closed_form(method, shape) or len(pair.p(prefix)) < WIDE or pair.p(prefix).dtype.kind != "O":
             return None
         layer = OneLayerTree.of(method, pair, shape, prefix)
@@ -64,7 +64,7 @@ class LayerVerdict:
 
     @property
     def lossless(self) -> bool:
-        """Whether the emitted distribution is the target's."""
+        """Tell whether the emitted distribution is the target's."""
         return self.counterexample is None
 
     @property

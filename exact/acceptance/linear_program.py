@@ -49,7 +49,7 @@ class Program:
         self.bounds.append(bound)
 
     def solved(self) -> list[Any]:
-        """An optimal solution, proved optimal; raises `ArithmeticError` where no proof was found."""
+        """Give an optimal solution, proved optimal; raises `ArithmeticError` where no proof was found."""
         values, multipliers = _vertices(self)
         if not _proved(self, values, multipliers):
             raise ArithmeticError("the proposed optimum is not proved in rationals")
@@ -57,7 +57,7 @@ class Program:
 
 
 def _vertices(task: Program) -> tuple[list[Any], list[Any]]:
-    """The optimal solution and its multipliers in rationals, by what HiGHS says is zero: iterative refinement.
+    """Give the optimal solution and its multipliers in rationals, by what HiGHS says is zero: iterative refinement.
 
     With slacks the program is M z = bounds, z >= 0. Where floats are too coarse to tell zero from small, what an answer
     leaves over is scaled up and solved again (Gleixner, Steffy and Wolter 2016), so that small numbers become large.
@@ -105,7 +105,7 @@ def _times(row: dict[int, Any], values: Sequence[Any]) -> Any:
 
 
 def _solved(equations: Iterable[tuple[dict[int, Any], Any]], size: int) -> list[Any]:
-    """A solution of sparse linear equations in rationals, what they leave open at 0.
+    """Give a solution of sparse linear equations in rationals, what they leave open at 0.
 
     Equations that contradict the others are left unsolved: the caller checks what it gets.
     """
@@ -144,7 +144,7 @@ def _solved(equations: Iterable[tuple[dict[int, Any], Any]], size: int) -> list[
 
 
 def _proved(task: Program, values: list[Any], multipliers: list[Any]) -> bool:
-    """Whether the solution keeps every constraint and the multipliers bound every solution by its value."""
+    """Tell whether the solution keeps every constraint and the multipliers bound every solution by its value."""
     kept = all(_times(row, values) <= bound for row, bound in zip(task.rows, task.bounds, strict=True))
     covered = [ZERO] * len(values)
     for row, multiplier in zip(task.rows, multipliers, strict=True):

@@ -38,7 +38,7 @@ def node_transport(p: Callable[[Prefix], Any], trees: TreeLaw, prefix: Prefix = 
 
 
 def steps(p: Callable[[Prefix], Any], trees: TreeLaw, prefix: Prefix = ()) -> Iterator[tuple[Path, TransportStep]]:
-    """The rule, node by node from the root: each path that it can accept, with what it does there."""
+    """Yield the rule, node by node from the root: each path that it can accept, with what it does there."""
     depth = max((len(path) for tree in trees for path, _, _ in tree), default=0)
     reached: dict[Path, dict[View, Any]] = {(): {View(): ONE}}  # at each accepted path, what may have been seen
     seen: TreeLaw = {View(): ONE}
@@ -67,5 +67,5 @@ def steps(p: Callable[[Prefix], Any], trees: TreeLaw, prefix: Prefix = ()) -> It
 
 
 def children(view: View, path: Path) -> frozenset[int]:
-    """The tokens of the nodes that hang below a path."""
+    """Give the tokens of the nodes that hang below a path."""
     return frozenset(each[-1] for each, _, _ in view if each[:-1] == path and each)

@@ -84,7 +84,7 @@ class OneLayer:
 
 
 def one_layer(method: Method, pair: ModelPair, width: int, prefix: Prefix = ()) -> OneLayer:
-    """One layer with all `width` slots kept; no optimum for a cycle function that returns tokens but no tree.
+    """Give one layer with all `width` slots kept; no optimum for a cycle function that returns tokens but no tree.
 
     By closed forms where the method's parts are known, else by enumeration.
     """
@@ -100,7 +100,7 @@ def one_layer(method: Method, pair: ModelPair, width: int, prefix: Prefix = ()) 
 
 
 def over_leads(method: Method, shape: TreeShape, leads: Iterable[int] | None = None) -> Iterator[TreeMethod]:
-    """The method at every m (the rheostat), 0..K unless given. At m = K the pool is the plain top-K."""
+    """Yield the method at every m (the rheostat), 0..K unless given. At m = K the pool is the plain top-K."""
     if not isinstance(method, TreeMethod) or method.lead is None:
         raise InvalidInput("method", method.name, "a tree method that has a lead m to sweep")
     for lead in range(shape.width + 1) if leads is None else leads:
@@ -147,7 +147,7 @@ def choices(
     executor: Executor | None = None,
     journal: Journal | None = None,
 ) -> Iterator[Choice]:
-    """Every method at every shape, tau at `prefix` averaged over the pairs; jobs for any executor."""
+    """Yield every method at every shape, tau at `prefix` averaged over the pairs; jobs for any executor."""
     ways = [(method, shape) for method in methods for shape in shapes]
     jobs = {
         f"{number}: mean tau of {label(method)}, D = {shape.depth}, R = {shape.budget}, K = {shape.width}": number
@@ -168,7 +168,7 @@ def _mean_length(
 
 
 def shapes_within(shape: TreeShape) -> list[TreeShape]:
-    """Every depth and budget up to the given ones, at the given width, that differ in their trees.
+    """Give every depth and budget up to the given ones, at the given width, that differ in their trees.
 
     More nodes than a full tree of the depth are the full tree.
     """

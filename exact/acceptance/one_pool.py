@@ -27,7 +27,7 @@ CLOSED, ENUMERATED = "closed forms on whole numbers", "enumeration"
 
 
 def scaled(row: Iterable[Any]) -> tuple[list[int], int]:
-    """A row of rationals as whole numbers over one denominator.
+    """Give a row of rationals as whole numbers over one denominator.
 
     >>> scaled([Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)])
     ([3, 2, 1], 6)
@@ -75,7 +75,7 @@ class Emitted:
         return None
 
     def law(self) -> list[Fraction]:
-        """The emitted distribution [V]."""
+        """Give the emitted distribution [V]."""
         return [Fraction(weight, self.scale) for weight in self.weights]
 
 
@@ -98,7 +98,7 @@ class WholeRows:
         self.p, self.scale = scaled(p.tolist())
 
     def pool(self, m: int) -> WholePool:
-        """The pools with m leads."""
+        """Give the pools with m leads."""
         check_count("m", m, 0)
         return WholePool(self, m, self.q.tail(self.q.order[:m].tolist()))
 
@@ -139,11 +139,11 @@ class WholePool:
         return Fraction(sum(min(p[v] * above, self.tail[v] * below) for v in outside), above * self.rows.scale)
 
     def rate(self, rule: str, n: int) -> Fraction:
-        """The acceptance of a rule of `rheo_core` on a pool of n: Theorem 3 for Algorithm 1, Eq. (18) for RRSw."""
+        """Give the acceptance of a rule of `rheo_core` on a pool of n: Theorem 3 for Algorithm 1, Eq. (18) for RRSw."""
         return self.layer(rule, n, self.tail.keys() if n > self.m else ()).acceptance
 
     def layer(self, rule: str, n: int, kept: Iterable[int]) -> Layer:
-        """A rule of `rheo_core` on n slots, where the tree keeps Y iff it is one of `kept`.
+        """Give a rule of `rheo_core` on n slots, where the tree keeps Y iff it is one of `kept`.
 
         The candidates are Y and the first n - 1 other tokens by falling q; where Y is pruned, n other tokens. Given Y
         the acceptance of a candidate does not depend on which others are there (V2 of `exact.verdict.every_target`), so
@@ -206,7 +206,7 @@ class OneLayerTree(Layer):
 
     @classmethod
     def of(cls, method: Method, pair: ModelPair, shape: TreeShape, prefix: Prefix = ()) -> OneLayerTree | None:
-        """The layer at `prefix`; None where the tree is deeper or a part of the method is not known."""
+        """Give the layer at `prefix`; None where the tree is deeper or a part of the method is not known."""
         if not in_closed_form(method, shape):
             return None
         known = cast(TreeMethod, method)
@@ -226,12 +226,12 @@ def in_rationals(pair: ModelPair, prefix: Prefix) -> ModelPair:
 
 
 def in_closed_form(method: Method, shape: TreeShape) -> bool:
-    """Whether a layer is taken by closed forms: depth 1 and a tree method of known parts alone."""
+    """Tell whether a layer is taken by closed forms: depth 1 and a tree method of known parts alone."""
     return shape.depth == 1 and known_tree_method(method)
 
 
 def path_of(method: Method, shape: TreeShape) -> str:
-    """The way that the figures of a layer are taken."""
+    """Give the way that the figures of a layer are taken."""
     return CLOSED if in_closed_form(method, shape) else ENUMERATED
 
 

@@ -34,7 +34,7 @@ class Sweep:
         return self.method.lead if isinstance(self.method, TreeMethod) else None
 
     def document(self) -> dict[str, Any]:
-        """The point with its exact number."""
+        """Give the point with its exact number."""
         return {
             "method": label(self.method),
             "rows": self.rows,
@@ -75,7 +75,7 @@ def _length(
 
 
 def versions_of(rule: Method, shape: TreeShape, lead: int | None = None) -> list[Method]:
-    """The method at every m up to K (or at the given m); itself where it has none."""
+    """Give the method at every m up to K (or at the given m); itself where it has none."""
     if not isinstance(rule, TreeMethod) or rule.lead is None:
         return [rule]
     return list(over_leads(rule, shape, None if lead is None else [lead]))

@@ -35,17 +35,17 @@ class PoolRow:
 
 
 def target(prefix: Prefix) -> tuple[Fraction, ...]:
-    """A target on which the fault shows; the paper's table names none."""
+    """Give a target on which the fault shows; the paper's table names none."""
     return P
 
 
 def draft(prefix: Prefix) -> tuple[Fraction, ...]:
-    """The paper's draft law."""
+    """Give the paper's draft distribution."""
     return Q
 
 
 def pools() -> Iterator[PoolRow]:
-    """The four lines of Table 1, computed."""
+    """Yield the four lines of Table 1, computed."""
     for name in PROXIES:
         method = methods[name]
         assert isinstance(method, TreeMethod)

@@ -72,7 +72,7 @@ def best_rules(
 
 
 def tree_law(found: Iterable[TreeClass]) -> dict[View, Any]:
-    """The distribution of the drafted tree, from its classes."""
+    """Give the distribution of the drafted tree, from its classes."""
     return merged((_view(each.tree), exact(each.probability)) for each in found)
 
 
@@ -134,14 +134,14 @@ def _bare(tree: View) -> View:
 
 
 def down_to(depth: int, view: View) -> View:
-    """The nodes of a view down to a depth."""
+    """Give the nodes of a view down to a depth."""
     return frozenset(node for node in view if len(node[0]) <= depth)
 
 
 def tree_optimum(
     p: Callable[[Prefix], Any], trees: TreeLaw, prefix: Prefix = (), *, layered: bool = False
 ) -> TreeOptimum:
-    """The optimum for target rows `p(prefix)` [V] and the distribution of drafted trees, in rationals.
+    """Give the optimum for target rows `p(prefix)` [V] and the distribution of drafted trees, in rationals.
 
     Raises `InvalidInput` unless the trees are closed under prefixes and their masses sum to 1, and `ArithmeticError`
     where no exact proof of optimality was found.

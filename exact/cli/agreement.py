@@ -43,12 +43,12 @@ def main(app: typer.Typer, module: str, alone: bool = False) -> None:
 
 
 def names_code(word: str) -> bool:
-    """Whether a word of a command line names a user's code: `path.py:name` or `package.module:name`."""
+    """Tell whether a word of a command line names a user's code: `path.py:name` or `package.module:name`."""
     return ".py:" in word or CODE.fullmatch(word.rpartition("=")[2]) is not None
 
 
 def _runs_own_code(words: list[str]) -> bool:
-    """Whether a command line may run code of a user's: a file that it names, or methods of installed packages."""
+    """Tell whether a command line may run code of a user's: a file that it names, or methods of installed packages."""
     if len(words) < 2 and not set(words) - {"--help", "--version"}:
         return False
     from exact.methods import GROUP  # with all methods, which --help does not need
@@ -57,7 +57,7 @@ def _runs_own_code(words: list[str]) -> bool:
 
 
 def agreed(work: str, line: list[str], shown: dict[str, Any], alone: bool) -> int:
-    """The exit code in which all children agree, with what they say and save; 2 where they do not."""
+    """Give the exit code in which all children agree, with what they say and save; 2 where they do not."""
     first: dict[str, Any] = {}
     seed, note = 0, ""
     try:
@@ -97,7 +97,7 @@ def agreed(work: str, line: list[str], shown: dict[str, Any], alone: bool) -> in
 
 
 def difference(one: Any, other: Any, place: str = "") -> tuple[str, str, str]:
-    """The first two values that differ in two JSON values, and where they stand."""
+    """Give the first two values that differ in two JSON values, and where they stand."""
     if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
         key = next(key for key in one if one[key] != other[key])
         return difference(one[key], other[key], f"{place}.{key}")
@@ -108,7 +108,7 @@ def difference(one: Any, other: Any, place: str = "") -> tuple[str, str, str]:
 
 
 def in_child(job: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer of a child to a command line: its exit code, the refusal, and what must be alike in all."""
+    """Give the answer of a child to a command line: its exit code, the refusal, and what must be alike in all."""
     app = import_module(job["module"]).app
     options.out.width = job["width"]
     code, message = options.outcome(app, job["argv"])

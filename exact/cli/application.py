@@ -27,7 +27,7 @@ class _BareFlags:
     """A command whose flags stand in --help by their names alone, without a type."""
 
     def get_params(self, ctx: Any) -> Any:
-        """The parameters."""
+        """Give the parameters."""
         found = super().get_params(ctx)  # type: ignore[misc]
         for parameter in found:
             if getattr(parameter, "is_flag", False):
@@ -58,14 +58,14 @@ class Commands(_BareFlags, TyperGroup):
 
 
 def loaded(modules: str, name: str) -> Any:
-    """The command of a module, which runs its function `command`."""
+    """Give the command of a module, which runs its function `command`."""
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     alone.command(name, cls=Command)(import_module(f"{modules}.{name}").command)
     return typer.main.get_command(alone)
 
 
 def application(name: str, about: str, modules: str, lines: Mapping[str, str]) -> typer.Typer:
-    """The program `name`: a command for each line of help in `lines`, named as its module in `modules` is."""
+    """Give the program `name`: a command for each line of help in `lines`, named as its module in `modules` is."""
     group = type("Commands", (Commands,), {"modules": modules, "lines": lines})
     app = typer.Typer(name=name, help=about, cls=group, pretty_exceptions_enable=False)
 

@@ -227,19 +227,19 @@ def say_what_comes(rows: Rows) -> None:
 
 
 def default_methods(lead: int | None) -> list[Method]:
-    """The paper's methods: top-k, rheo with m = 0, 1, 2 (or the given m) and rheo-rrsw."""
+    """Give the paper's methods: top-k, rheo with m = 0, 1, 2 (or the given m) and rheo-rrsw."""
     leads = [0, 1, 2] if lead is None else [lead]
     rheo = [with_lead(methods["rheo"], m) for m in leads]
     return [methods["top-k"], *rheo, with_lead(methods["rheo-rrsw"], lead)]
 
 
 def wrong_proxies() -> list[Method]:
-    """The two wrong proxies of the paper."""
+    """Give the two wrong proxies of the paper."""
     return [methods["rheo-adhoc"], methods["rheo-raw"]]
 
 
 def jobs_on(rows: Rows | None, rules: list[Method], shape: TreeShape) -> list[CertifyJob]:
-    """The methods on one set of rows, those with the same draft trees together."""
+    """Give the methods on one set of rows, those with the same draft trees together."""
     alike: dict[Hashable, list[tuple[int, Method]]] = {}
     for number, rule in enumerate(rules):
         trees = (rule.leads(shape), id(rule.proxy), rule.construction) if isinstance(rule, TreeMethod) else number
@@ -355,12 +355,12 @@ def show_refuted(results: list[Result]) -> None:
 
 
 def verdict(certificate: Certificate | LayerVerdict) -> str:
-    """The verdict with its colour."""
+    """Give the verdict with its colour."""
     return f"[{'green' if certificate.lossless else 'red'}]{certificate.verdict}[/]"
 
 
 def wrong_line(certificate: Certificate) -> str:
-    """The shortest sequence whose probability is wrong."""
+    """Give the shortest sequence whose probability is wrong."""
     found = certificate.counterexample
     if found is None:
         return "no wrong sequence"
@@ -368,7 +368,7 @@ def wrong_line(certificate: Certificate) -> str:
 
 
 def probabilities(found: Counterexample) -> str:
-    """The wrong sequence with its two probabilities."""
+    """Give the wrong sequence with its two probabilities."""
     got, right = format_distinct(found.got, found.right)
     return f"P({', '.join(map(str, found.sequence))}) = {got}, right is {right}"
 
@@ -379,7 +379,7 @@ def _shown(value: object) -> str:
 
 
 def document(results: list[Result]) -> dict[str, object]:
-    """The JSON document of a run."""
+    """Give the JSON document of a run."""
     return {
         "command": "certify",
         "results": [

@@ -101,7 +101,7 @@ def certify_file(
     dtype: str | None = None,
     eps: float | None = None,
 ) -> tuple[FunctionCertificate | None, dict[str, Any]]:
-    """The verdict on `path.py:function` or `package.module:function`, and the JSON document of the run.
+    """Give the verdict on `path.py:function` or `package.module:function`, and the JSON document of the run.
 
     A decoder (an object with `start` and `step`, or a class of them) is certified by its texts: `target(prefix) -> row`
     and `length` stand in the file, and `prompt`, `end` (ids that end a text), `batch = True` for a list of prompts.
@@ -229,5 +229,5 @@ def run(
 
 
 def _key(result: Any) -> Any:
-    """A result of a JSON document as it was: lists are tuples."""
+    """Give a result of a JSON document as it was: lists are tuples."""
     return tuple(map(_key, result)) if isinstance(result, list) else result

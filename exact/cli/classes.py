@@ -62,21 +62,21 @@ def command(
 
 
 def tree_method(rule: Method) -> TreeMethod:
-    """The rule itself; raises where it is none that drafts trees."""
+    """Give the rule itself; raises where it is none that drafts trees."""
     if not isinstance(rule, TreeMethod):
         raise InvalidInput("method", rule.name, "a tree method: only those have classes of trees")
     return rule
 
 
 def sorted_classes(jobs: Sequence[tuple[TreeMethod, Rows]], shape: TreeShape, which: int) -> list[TreeClass]:
-    """The classes of one job, by its number."""
+    """Give the classes of one job, by its number."""
     rule, rows = jobs[which]
     with own_errors(rule):
         return classes_of(rule, rows, shape)
 
 
 def classes_of(rule: TreeMethod, rows: Rows, shape: TreeShape) -> list[TreeClass]:
-    """The classes of one method on one file of rows, most probable first."""
+    """Give the classes of one method on one file of rows, most probable first."""
     drafter = rule.drafter(rational_models(ModelPair(rows.target, rows.draft, rows.ids)), shape)
     found = classes(drafter, (), shape, BRUTE_FORCE_LIMIT)
     return sorted(found, key=lambda each: each.probability, reverse=True)

@@ -130,7 +130,7 @@ def compare(
     executor: Executor | None = None,
     journal: Journal | None = None,
 ) -> Iterator[CompareRow]:
-    """Every method on every file, file by file; those that share their draft trees are one job."""
+    """Yield every method on every file, file by file; those that share their draft trees are one job."""
     jobs = [job for file in files for job in jobs_on(file, list(rules), shape)]
     keys = {f"{which}: {job}": which for which, job in enumerate(jobs)}
     measured = resumed(partial(_measure, jobs, tree_optimum), keys, executor, journal)
@@ -164,7 +164,7 @@ def _measure(jobs: Sequence[CertifyJob], tree_optimum: bool, which: int) -> tupl
 
 
 def certify_witness(name: str) -> Certificate:
-    """The verdict on a lossy method where its loss must show."""
+    """Give the verdict on a lossy method where its loss must show."""
     witness = witnesses[name]
     return certify(witness.method, witness.target, witness.draft, witness.shape, every_target=False)
 

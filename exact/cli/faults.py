@@ -87,19 +87,19 @@ def command(
 
 
 def run_all(chosen: Sequence[FaultCase], executor: Executor | None = None) -> Iterator[FaultOutcome]:
-    """Every case, in order; cases of the published list travel by their keys."""
+    """Yield every case, in order; cases of the published list travel by their keys."""
     known = [case.key if cases.get(case.key) is case else case for case in chosen]
     for case, found in zip(chosen, in_order(_measure, known, executor), strict=True):
         yield FaultOutcome(case, *found)
 
 
 def run(case: FaultCase) -> FaultOutcome:
-    """One case."""
+    """Give one case."""
     return FaultOutcome(case, *_measure(case))
 
 
 def _measure(case: FaultCase | str) -> tuple[dict[tuple[int, ...], Fraction], Fraction, Certificate, Fraction]:
-    """The law of the case, its total variation, its certificate and what it loses."""
+    """Give the distribution of the case, its total variation, its certificate and what it loses."""
     if isinstance(case, str):
         case = cases[case]
     first = case.certificate(case.length)
@@ -146,7 +146,7 @@ def report(outcomes: list[FaultOutcome]) -> None:
 
 
 def law_line(outcome: FaultOutcome) -> str:
-    """The law of the first token, in order of tokens."""
+    """Give the distribution of the first token, in order of tokens."""
     size = outcome.certificate.vocabulary
     first = [Fraction(0)] * size
     for tokens, mass in outcome.law.items():
@@ -155,13 +155,13 @@ def law_line(outcome: FaultOutcome) -> str:
 
 
 def short(value: Fraction) -> str:
-    """An exact number where it is short, else six digits."""
+    """Give an exact number where it is short, else six digits."""
     text = str(value)
     return text if len(text) <= 9 else f"{float(value):.6f}"
 
 
 def entry(outcome: FaultOutcome) -> dict[str, Any]:
-    """One case in the document."""
+    """Give one case in the document."""
     return {
         "case": outcome.case.key,
         "kind": outcome.case.kind,

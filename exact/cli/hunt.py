@@ -154,7 +154,7 @@ def command(
 
 
 def all_up_to(denominator: int, max_vocabulary: int, depth: int, budget: int, width: int) -> list[Bounds]:
-    """All p and q up to a denominator, alike and prefix-dependent, at V = 2 and 3."""
+    """Give all p and q up to a denominator, alike and prefix-dependent, at V = 2 and 3."""
     check_count("denominator", denominator, 1)
     return [Bounds(v, depth, budget, width, denominator, denominator) for v in (2, 3) if v <= max_vocabulary]
 
@@ -175,7 +175,7 @@ def _say_plan(chosen: str, max_vocabulary: int, lead: int | None, seconds: float
 
 
 def _after(plan: Callable[[], None], progress: Report | None) -> Report:
-    """A report of progress that tells the plan at its first call: by then every input has been checked."""
+    """Give a report of progress that tells the plan at its first call: by then every input has been checked."""
     told = False
 
     def report(what: str, share: float) -> None:
@@ -248,7 +248,7 @@ def _report_gaps(gaps: Gaps) -> None:
 
 
 def document(result: Search) -> dict[str, Any]:
-    """The JSON document of a hunt."""
+    """Give the JSON document of a hunt."""
     coverage = result.coverage
     return {
         "command": "hunt",
@@ -285,7 +285,7 @@ def _rows(table: Table) -> dict[str, list[str]]:
 
 
 def gaps_document(gaps: Gaps) -> dict[str, Any]:
-    """The JSON document of an acceptance hunt."""
+    """Give the JSON document of an acceptance hunt."""
     return {
         "command": "hunt",
         "first": gaps.first,

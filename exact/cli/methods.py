@@ -30,7 +30,7 @@ def command(as_json: options.AsJson = False, save: options.Save = None) -> int:
 
 
 def described(method: Method) -> dict[str, Any]:
-    """A method by name, claim, source and the kind of its drafts."""
+    """Give a method by name, claim, source and the kind of its drafts."""
     if isinstance(method, TreeMethod):
         drafts = "dynamic tree" if method.lead is None else f"dynamic tree, m = {method.lead} (--lead)"
     elif isinstance(method, FixedTreeMethod):

@@ -85,7 +85,7 @@ if not out.is_terminal and "COLUMNS" not in os.environ:
 
 
 def writable(name: str) -> Callable[[typer.Context, Path | None], Path | None]:
-    """The callback of an option that names a file to be written: one that cannot be is refused before any work.
+    """Give the callback of an option that names a file to be written: one that cannot be is refused before any work.
 
     So is a file that the same call names elsewhere, to be read or to be written: it would be lost.
     """
@@ -106,13 +106,13 @@ def writable(name: str) -> Callable[[typer.Context, Path | None], Path | None]:
 
 
 def _names(word: str, path: Path) -> bool:
-    """Whether a word of the command line is this file: FILE, --option=FILE, FILE:name."""
+    """Tell whether a word of the command line is this file: FILE, --option=FILE, FILE:name."""
     value = word.partition("=")[2] if word.startswith("-") else word
     return os.path.realpath(path) in {os.path.realpath(each) for each in (value, value.rpartition(":")[0]) if each}
 
 
 def drawable(context: typer.Context, path: Path | None) -> Path | None:
-    """The callback of `--plot`: also the ending and the extra that drawing needs."""
+    """Give the callback of `--plot`: also the ending and the extra that drawing needs."""
     if path is not None:
         need("plot", "matplotlib")
         atomic_files.check_figure(path, "plot")
@@ -120,7 +120,7 @@ def drawable(context: typer.Context, path: Path | None) -> Path | None:
 
 
 def readable_page(context: typer.Context, path: Path | None) -> Path | None:
-    """The callback of `--report`: also the ending by which a browser knows a page."""
+    """Give the callback of `--report`: also the ending by which a browser knows a page."""
     writable("report")(context, path)
     if path is not None and (path.is_file() or not path.exists()) and path.suffix.lower() not in atomic_files.PAGES:
         raise InvalidInput("report", str(path), f"a file that ends in {' or '.join(atomic_files.PAGES)}")
@@ -206,7 +206,7 @@ def fingerprint(specs: Sequence[str], *things: Any) -> str:
 def rows_of(
     path: Path | None, temperature: float = 1, support: int = DEFAULT_SUPPORT, arithmetic: str = "rational"
 ) -> list[Rows]:
-    """The rows file at `path`, or the shipped ones."""
+    """Give the rows file at `path`, or the shipped ones."""
     from exact.methods.rows_file import read_rows, shipped_rows  # with all methods, which --help does not need
 
     if support < 0:
@@ -218,12 +218,12 @@ def rows_of(
 
 
 def shape_of(width: int, depth: int, budget: int) -> TreeShape:
-    """The tree shape of the three options."""
+    """Give the tree shape of the three options."""
     return TreeShape(width, depth, budget)
 
 
 def prefix_of(text: str) -> Prefix:
-    """The ids of `--prefix`."""
+    """Give the ids of `--prefix`."""
     ids = text.split(",") if text else []
     if not all(each.strip().isdecimal() for each in ids):
         raise InvalidInput("prefix", text, 'token ids joined by ","')
@@ -231,7 +231,7 @@ def prefix_of(text: str) -> Prefix:
 
 
 def progress(show: bool, *columns: str | ProgressColumn) -> Progress:
-    """A bar of progress on stderr, where that is a terminal."""
+    """Give a bar of progress on stderr, where that is a terminal."""
     return Progress(*columns, console=err, transient=True, disable=not show or not err.is_terminal)
 
 
@@ -290,7 +290,7 @@ def run(app: typer.Typer, arguments: list[str] | None = None) -> int:
 
 
 def outcome(app: typer.Typer, line: list[str]) -> tuple[int, str | None]:
-    """The exit code of a command line, and the one line of its refusal; no exception comes out of it."""
+    """Give the exit code of a command line, and the one line of its refusal; no exception comes out of it."""
     _line[:] = line
     _compared.clear()
     try:
@@ -331,7 +331,7 @@ def outcome(app: typer.Typer, line: list[str]) -> tuple[int, str | None]:
 
 
 def interrupted() -> int:
-    """The exit code after a Ctrl-C, and its line."""
+    """Give the exit code after a Ctrl-C, and its line."""
     if sys.stderr is not None:
         sys.stderr.write("interrupted\n")
     return INTERRUPTED

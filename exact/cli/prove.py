@@ -63,7 +63,7 @@ def command(
 
 
 def run(limit: int, deep: bool, executor: Executor | None, resume: Path | None, show: bool) -> list[Proof]:
-    """All proofs, with a progress bar on stderr."""
+    """Give all proofs, with a progress bar on stderr."""
     from exact.proofs.pools import jobs
     from exact.proofs.suite import KINDS, prove
 
@@ -123,7 +123,7 @@ def report_latex(found: Sequence[Proof]) -> None:
 
 
 def document(found: Sequence[Proof], seconds: float) -> dict[str, Any]:
-    """The JSON document of a run."""
+    """Give the JSON document of a run."""
     return {
         "command": "prove",
         "as_expected": all(each.as_expected for each in found),

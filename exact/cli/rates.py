@@ -135,7 +135,7 @@ def command(
 
 
 def one_pool(target: str, draft: str, n: int | None, m: int | None, as_json: bool, save: Path | None) -> int:
-    """Closed forms for one given pair of laws, at every m and n unless given."""
+    """Closed forms for one given pair of distributions, at every m and n unless given."""
     p, q = rationals(target, "target"), rationals(draft, "draft")
     leads = range(len(q) + 1) if m is None else [m]
     sizes = range(1, len(q) + 1) if n is None else [n]
@@ -147,7 +147,7 @@ def one_pool(target: str, draft: str, n: int | None, m: int | None, as_json: boo
 
 
 def costs_of(draft: float | None, verify: float | None, node: float | None) -> Costs | None:
-    """The costs, if any was given."""
+    """Give the costs, if any was given."""
     if draft is None and verify is None and node is None:
         return None
     if draft is None or verify is None:
@@ -156,7 +156,7 @@ def costs_of(draft: float | None, verify: float | None, node: float | None) -> C
 
 
 def levels_of(files: Sequence[Rows], temperature: float, temperatures: str) -> list[float]:
-    """The temperatures of the sweep: only the given one where a file holds laws, not logits."""
+    """Give the temperatures of the sweep: only the given one where a file holds laws, not logits."""
     asked = [float(value) for value in rationals(temperatures, "temperatures")] if temperatures else []
     return sorted({float(temperature), *asked}) if all(has_logits(file) for file in files) else [float(temperature)]
 
@@ -191,12 +191,12 @@ def sweeps(versions: Sequence[Method], files: Sequence[Rows], how: SweepOptions)
 
 
 def has_logits(file: Rows) -> bool:
-    """Whether another temperature than 1 makes sense for a file."""
+    """Tell whether another temperature than 1 makes sense for a file."""
     return all("target_logits" in context and "draft_logits" in context for context in file.contexts.values())
 
 
 def ranked(versions: Sequence[Method], files: Sequence[Rows], costs: Costs, how: SweepOptions) -> list[Choice]:
-    """Every way to run, the fastest first."""
+    """Give every way to run, the fastest first."""
     pairs = [ModelPair(file.target, file.draft, file.ids) for file in files]
     shapes = shapes_within(how.shape)
     found = choices(versions, pairs, shapes, costs, how.prefix, executor=how.executor, journal=how.journal)

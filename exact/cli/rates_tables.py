@@ -31,13 +31,13 @@ class PoolRates:
     gain: Fraction
 
     def cells(self) -> list[str]:
-        """The line of the table."""
+        """Give the line of the table."""
         values = (self.rheo, self.bound, self.rrsw, self.top_k, self.optimum)
         gaps = (self.optimum - self.rheo, self.optimum - self.rrsw, self.gain)
         return [str(self.m), str(self.n), *(format_fraction(value) for value in (*values, *gaps))]
 
     def document(self) -> dict[str, Any]:
-        """The line with exact numbers."""
+        """Give the line with exact numbers."""
         return {
             "rows": self.rows,
             "m": self.m,
@@ -54,13 +54,13 @@ class PoolRates:
 
 
 def format_fraction(value: Fraction) -> str:
-    """A short exact number as it is, a long one to four digits."""
+    """Give a short exact number as it is, a long one to four digits."""
     text = str(value)
     return text if len(text) <= 6 else f"{float(value):.4f}"
 
 
 def pool_line(name: str, p: Any, q: Any, m: int, n: int, ids: Sequence[int] | None = None) -> PoolRates:
-    """Every closed form for one p, q, m, n."""
+    """Give every closed form for one p, q, m, n."""
     functions = (
         rates.rheo_rate,
         rates.rheo_bound,

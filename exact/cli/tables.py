@@ -16,7 +16,7 @@ UNBOUNDED = 1_000_000
 
 
 def blank_table(title: str | None = None) -> Table:
-    """A table without columns yet."""
+    """Give a table without columns yet."""
     return Table(
         title=title,
         title_justify="left",
@@ -47,7 +47,7 @@ def show(table: Table, *wraps: str) -> None:
 
 
 def _range(column: Column) -> Measurement:
-    """The longest word and the longest cell of a column."""
+    """Give the longest word and the longest cell of a column."""
     unbounded = options.out.options.update(width=UNBOUNDED)
     found = [Measurement.get(options.out, unbounded, cell) for cell in (column.header, *column.cells)]
     return Measurement(max(each.minimum for each in found), max(each.maximum for each in found))

@@ -49,27 +49,27 @@ class FaultCase:
     ids: Sequence[int] | None = None
 
     def run(self) -> Law:
-        """The exact law of the first `length` tokens."""
+        """Give the exact distribution of the first `length` tokens."""
         return self.certificate(self.length).law()
 
     def certificate(self, length: int | None = None) -> Certificate:
-        """The certifier's verdict on the first `length` tokens; None: on all that one cycle can emit."""
+        """Give the certifier's verdict on the first `length` tokens; None: on all that one cycle can emit."""
         return certify(self.method, self.target, self.draft, self.shape, length, ids=self.ids)
 
 
 def always(*row: Fraction | int) -> Model:
-    """A model whose rows are all alike."""
+    """Give a model whose rows are all alike."""
     law = tuple(F(entry) for entry in row)
     return lambda prefix: law
 
 
 def by_prefix(rows: Mapping[Prefix, Sequence[Fraction]], otherwise: Sequence[Fraction]) -> Model:
-    """A model with rows of its own at some prefixes."""
+    """Give a model with rows of its own at some prefixes."""
     return lambda prefix: tuple(rows.get(prefix, otherwise))
 
 
 def first_token(*masses: Fraction | int) -> Law:
-    """A law of the first token as a mapping, zero entries left out."""
+    """Give a distribution of the first token as a mapping, zero entries left out."""
     return {(token,): F(mass) for token, mass in enumerate(masses) if mass}
 
 

@@ -28,7 +28,7 @@ class SharedCoin:
         self.low, self.high = Fraction(0), Fraction(1)
 
     def below(self, threshold: Any) -> bool:
-        """Whether u < threshold, given what was answered before."""
+        """Tell whether u < threshold, given what was answered before."""
         edge = min(max(fraction(threshold), self.low), self.high)
         if self.chooser.accept((edge - self.low) / (self.high - self.low)):
             self.high = edge
@@ -37,7 +37,7 @@ class SharedCoin:
         return False
 
     def position(self, law: Sequence[Any]) -> int:
-        """The token that u falls on when `law` is cut along [0, 1)."""
+        """Give the token that u falls on when `law` is cut along [0, 1)."""
         edge = Fraction(0)
         for token, mass in enumerate(law[:-1]):
             edge += fraction(mass)
@@ -47,7 +47,7 @@ class SharedCoin:
 
 
 def grid_coin(chooser: Chooser, probability: Any, strict: bool) -> bool:
-    """A coin of two bits, u in {0, 1/4, 1/2, 3/4}, compared with < or <=."""
+    """Give a coin of two bits, u in {0, 1/4, 1/2, 3/4}, compared with < or <=."""
     u = Fraction(chooser.index([1, 1, 1, 1]), 4)
     return bool(u < probability) if strict else bool(u <= probability)
 
@@ -67,7 +67,7 @@ def on_a_grid(strict: bool) -> Any:
 
 
 def always_zero(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdict:
-    """The coin is always 0: whatever can be accepted is."""
+    """Give the coin is always 0: whatever can be accepted is."""
     for slot, token in enumerate(candidates):
         if node.p[token] > 0:
             return token, slot
@@ -75,7 +75,7 @@ def always_zero(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verd
 
 
 def rounded_ratio(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdict:
-    """The acceptance ratio is rounded to a multiple of 1/8 before the coin."""
+    """Give the acceptance ratio is rounded to a multiple of 1/8 before the coin."""
     for slot, token in enumerate(candidates):
         ratio = Fraction(round(8 * min(1, node.p[token] / node.q[token])), 8)
         if chooser.accept(ratio, ("coin", *node.at, slot)):
@@ -85,7 +85,7 @@ def rounded_ratio(node: Node, candidates: Sequence[int], chooser: Chooser) -> Ve
 
 
 def _one_uniform(a_level: bool) -> Any:
-    """A chain whose coins are all the same number (a_level False), or a draw and its coin are (True)."""
+    """Give a chain whose coins are all the same number (a_level False), or a draw and its coin are (True)."""
 
     def cycle(
         target: TargetModel,
@@ -116,7 +116,7 @@ def _one_uniform(a_level: bool) -> Any:
 
 
 def coin_first(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdict:
-    """A coin is tossed and thrown away before the right one: harmless."""
+    """Give a coin is tossed and thrown away before the right one: harmless."""
     chooser.accept(F(1, 3))
     return one_by_one(node, candidates, repeat(node.q), chooser)
 

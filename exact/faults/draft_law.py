@@ -22,17 +22,17 @@ Process = Callable[[Node], Row]
 
 
 def chain_method(name: str, draft: Draft, verify: VerifySiblings, lossless: bool = False) -> FixedTreeMethod:
-    """A chain with its own way to draft and to verify."""
+    """Give a chain with its own way to draft and to verify."""
     return FixedTreeMethod(name, "lossless" if lossless else "lossy", chain_of, draft, verify)
 
 
 def drawn_from(process: Process) -> Draft:
-    """Draft one token from a processed law."""
+    """Draft one token from a processed distribution."""
     return lambda node, chooser: [(draw(process(node), node, 0, chooser), SAMPLED)]
 
 
 def tested_with(process: Process) -> VerifySiblings:
-    """Verify as a chain does, with a processed law in place of q."""
+    """Verify as a chain does, with a processed distribution in place of q."""
     return lambda node, candidates, chooser: one_by_one(node, candidates, repeat(process(node)), chooser)
 
 
@@ -65,7 +65,7 @@ def stop_after_unlikely(
     chooser: Chooser,
     ids: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
-    """A chain that ends after a token whose q is below 1/4; that token is verified as all are."""
+    """Give a chain that ends after a token whose q is below 1/4; that token is verified as all are."""
     pair = ModelPair(target, draft, ids)
     drafted: tuple[int, ...] = ()
     while len(drafted) < shape.depth:
@@ -92,7 +92,7 @@ def stale_row(
     chooser: Chooser,
     ids: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
-    """A chain that is verified with the draft row of the first position at every position."""
+    """Give a chain that is verified with the draft row of the first position at every position."""
     pair = ModelPair(target, draft, ids)
     first = node_at(pair, prefix, (), 1).q
     drafted: tuple[int, ...] = ()

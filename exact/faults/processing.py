@@ -25,7 +25,7 @@ KIND = "processing and vocabulary maps"
 
 
 def top_p(law: Row, mass: Any) -> Row:
-    """The fewest best tokens whose mass reaches `mass`, normalised."""
+    """Give the fewest best tokens whose mass reaches `mass`, normalised."""
     order = np.argsort(-law, kind="stable").tolist()
     held, kept = F(0), []
     for token in order:
@@ -73,7 +73,7 @@ def unchanged(law: Row) -> Row:
 
 
 def processed(model: Model, process: Callable[[Row], Row]) -> Model:
-    """The model whose rows are processed."""
+    """Give the model whose rows are processed."""
 
     def rows(prefix: Prefix) -> Any:
         row = np.empty(len(model(prefix)), dtype=object)
@@ -96,7 +96,7 @@ TRUE_IDS, OFFSETS = (0, 2, 5), (0, 1, 3)
 
 
 def mapped(token_ids: Sequence[int], row_ids: Sequence[int], within_draft: bool = False) -> FixedTreeMethod:
-    """A chain whose tokens are mapped by `token_ids` and whose draft row is spread by `row_ids`.
+    """Give a chain whose tokens are mapped by `token_ids` and whose draft row is spread by `row_ids`.
 
     `within_draft`: the residual is cut to the tokens that the draft knows.
     """
@@ -126,7 +126,7 @@ def mapped(token_ids: Sequence[int], row_ids: Sequence[int], within_draft: bool 
 
 
 def padded_row(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdict:
-    """The row to verify with still holds a padding token that drawing masks."""
+    """Give the row to verify with still holds a padding token that drawing masks."""
     claimed = np.array([F(1, 2), F(1, 4), F(1, 4)], dtype=object)
     return one_by_one(node, candidates, repeat(claimed), chooser)
 

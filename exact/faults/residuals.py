@@ -21,7 +21,7 @@ After = Callable[[Node, int], Row]
 
 
 def then(after: After) -> VerifySiblings:
-    """Accept the drawn token with min(1, p/q), else emit from a law made by `after(node, token)`."""
+    """Accept the drawn token with min(1, p/q), else emit from a distribution made by `after(node, token)`."""
 
     def verify(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdict:
         for slot, token in enumerate(candidates):
@@ -60,14 +60,14 @@ def against_the_wrong_side(node: Node, token: int) -> Row:
 
 
 def best_of_residual(node: Node, token: int) -> Row:
-    """All mass on the residual's largest entry: a greedy correction."""
+    """Give all mass on the residual's largest entry: a greedy correction."""
     row = np.zeros_like(node.p)
     row[int(np.argmax(excess(node.p, node.q)))] = 1
     return row
 
 
 def residual_then_zeroed(node: Node, token: int) -> Row:
-    """The residual with the rejected token zeroed once more: nothing is left to zero, so this is harmless."""
+    """Give the residual with the rejected token zeroed once more: nothing is left to zero, so this is harmless."""
     return as_law(zeroed(excess(node.p, node.q), [token]))
 
 

@@ -54,7 +54,7 @@ class FaultyConstruction:
     proxy: Any = proxies.RHEO
 
     def method(self, name: str, lossless: bool = False) -> FunctionMethod:
-        """The construction followed by Algorithm 1."""
+        """Give the construction followed by Algorithm 1."""
 
         def cycle(
             target: TargetModel,
@@ -91,7 +91,7 @@ class FaultyConstruction:
 
 
 class _Faulty(Drafter):
-    """A drafter with the pools and the tail law of a faulty construction."""
+    """A drafter with the pools and the tail distribution of a faulty construction."""
 
     def __init__(self, pair: ModelPair, width: int, parts: FaultyConstruction) -> None:
         super().__init__(pair, width, parts.lead, parts.proxy)
@@ -113,7 +113,7 @@ class FillsWithY(Pool):
     """Fill slots that do not leave Y out."""
 
     def fill_slots(self, sampled: int | None) -> Iterator[Slot]:
-        """The best tokens outside the lead, Y or not."""
+        """Yield the best tokens outside the lead, Y or not."""
         slot = len(self.leads) + (sampled is not None)
         for token in self.row.order[len(self.leads) :].tolist()[: self.width - slot]:
             yield slot, 2, token, self.row.score[token]
@@ -124,7 +124,7 @@ class DropsUnlikelyY(Pool):
     """The sampled slot is left out where Y is less likely than every fill: the K best of the pool are kept by q."""
 
     def slots(self, sampled: int | None) -> list[Slot]:
-        """The pool, without Y where it is none of the K best."""
+        """Give the pool, without Y where it is none of the K best."""
         best = self.row.order[: self.width].tolist()
         return [entry for entry in super().slots(sampled) if entry[1] != SAMPLED or entry[2] in best]
 
@@ -135,7 +135,7 @@ def raw_tail(drafter: Drafter, prefix: Prefix) -> Row | None:
 
 
 def proxy_as_tail(drafter: Drafter, prefix: Prefix) -> Row | None:
-    """The proxy in place of q~(Y), for every Y off the lead."""
+    """Give the proxy in place of q~(Y), for every Y off the lead."""
     pool = drafter.pool(prefix)
     return zeroed(pool.row.score * 0 + pool.proxy_score(), pool.leads)
 
@@ -164,7 +164,7 @@ def no_residual(
 def sampled_last(
     p: Row, tail: Row | None, candidates: Sequence[int], sampled: int, lead: int, chooser: Chooser, at: Place
 ) -> Verdict:
-    """The other candidates first under p, then Y with the ratio of p, not of what is left of it, to q~."""
+    """Give the other candidates first under p, then Y with the ratio of p, not of what is left of it, to q~."""
     r = p
     for i, token in enumerate(candidates):
         if i == sampled:
@@ -203,7 +203,7 @@ def coin_for_m(
     chooser: Chooser,
     ids: Sequence[int] | None = None,
 ) -> Cycle:
-    """The paper's method with m = 0 or m = 1, by a coin."""
+    """Give the paper's method with m = 0 or m = 1, by a coin."""
     rule = methods["rheo"]
     assert isinstance(rule, TreeMethod)
     lead = int(chooser.accept(F(1, 2)))
@@ -224,7 +224,7 @@ DEEP_Q = by_prefix({(): (F(1, 6), F(2, 3), F(1, 6))}, QUARTERS)
 
 
 def pairs_of(model: Model, changed: dict[tuple[int, ...], Any]) -> dict[tuple[int, ...], Any]:
-    """The joint law of two tokens with some entries changed."""
+    """Give the joint distribution of two tokens with some entries changed."""
     row = model(())
     return {(a, b): row[a] * row[b] for a in range(len(row)) for b in range(len(row))} | changed
 

@@ -47,7 +47,7 @@ def one_coin(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdict
 
 
 def unverified(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdict:
-    """The first candidate is committed without a coin."""
+    """Give the first candidate is committed without a coin."""
     return (candidates[0], 0) if candidates else emit(node.p, node, chooser)
 
 
@@ -69,7 +69,7 @@ def in_order_of_target(node: Node, candidates: Sequence[int], chooser: Chooser) 
 
 
 def unnormalised(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdict:
-    """The running target is reduced after each rejection but not normalised."""
+    """Give the running target is reduced after each rejection but not normalised."""
     r = node.p
     for slot, token in enumerate(candidates):
         if chooser.accept(min(1, r[token] / node.q[token]), ("coin", *node.at, slot)):

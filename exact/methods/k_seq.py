@@ -31,7 +31,7 @@ def at_gamma(p: Row, q: Row, k: int, gamma: Any) -> tuple[Row, Any]:
 
 
 def least_gamma(p: Row, q: Row, k: int) -> Fraction:
-    """The least valid gamma among the multiples of 1/1000 in [1, k].
+    """Give the least valid gamma among the multiples of 1/1000 in [1, k].
 
     gamma beta rises with gamma and 1 - (1-beta)^k falls, so validity is monotone and bisection finds it; k is valid.
 
@@ -50,7 +50,7 @@ def least_gamma(p: Row, q: Row, k: int) -> Fraction:
 
 
 def is_valid(p: Row, q: Row, k: int, gamma: Fraction) -> bool:
-    """Whether what is left of p after k draws is non-negative."""
+    """Tell whether what is left of p after k draws is non-negative."""
     accepted, times = at_gamma(p, q, k, _in_type(gamma, p))
     return bool((p - accepted * times >= 0).all())
 

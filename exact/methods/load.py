@@ -28,7 +28,7 @@ VERIFY_ARGUMENTS = 7
 
 
 def load_method(spec: str, known: Mapping[str, Method] = methods) -> Method:
-    """The method of a registered name or of `path.py:name`. Raises `InvalidInput` where there is none."""
+    """Give the method of a registered name or of `path.py:name`. Raises `InvalidInput` where there is none."""
     if spec in known:
         return known[spec]
     path, _, name = spec.rpartition(":")
@@ -42,14 +42,14 @@ def load_method(spec: str, known: Mapping[str, Method] = methods) -> Method:
 
 
 def guessed(given: str, known: Iterable[str]) -> str:
-    """A wrong name, with the known one that was probably meant."""
+    """Give a wrong name, with the known one that was probably meant."""
     names = {name.lower().lstrip("-"): name for name in known}
     near = difflib.get_close_matches(given.lower().lstrip("-"), names, 1, cutoff=0.7)
     return f"{given} (did you mean {names[near[0]]}?)" if near else given
 
 
 def as_method(found: Any, spec: str, name: str) -> Method:
-    """A method, a verification rule as a method, or `InvalidInput` that says what `spec` is instead."""
+    """Give a method, a verification rule as a method, or `InvalidInput` that says what `spec` is instead."""
     if not inspect.isclass(found) and callable(getattr(found, "cycle", None)) and hasattr(found, "name"):
         return found  # type: ignore[no-any-return]
     if callable(found) and _takes(found, VERIFY_ARGUMENTS):
@@ -63,17 +63,17 @@ def as_method(found: Any, spec: str, name: str) -> Method:
 
 
 def signature(found: Any) -> Any:
-    """A function as its name with its arguments, for a message; anything else as it is."""
+    """Give a function as its name with its arguments, for a message; anything else as it is."""
     return f"{found.__name__}{inspect.signature(found)}" if inspect.isfunction(found) else found
 
 
 def load_name(path: str, name: str, what: str = "method") -> Any:
-    """The object called `name` in the Python file at `path`, which is run; `what` asked for it."""
+    """Give the object called `name` in the Python file at `path`, which is run; `what` asked for it."""
     return named_in(load_module(path, what), path, name, what)
 
 
 def named_in(module: ModuleType, path: str, name: str, what: str) -> Any:
-    """The object called `name` of a user's module."""
+    """Give the object called `name` of a user's module."""
     if not hasattr(module, name):
         public = [each for each in vars(module) if not each.startswith("_")]
         listed = ", ".join(public) or "nothing"
@@ -82,7 +82,7 @@ def named_in(module: ModuleType, path: str, name: str, what: str) -> Any:
 
 
 def load_module(path: str, what: str) -> ModuleType:
-    """The module of a user's Python file, run anew, or of a dotted name, imported as from the current folder.
+    """Give the module of a user's Python file, run anew, or of a dotted name, imported as from the current folder.
 
     While it runs the file's own folder comes first on the path, as when Python runs it; afterwards last, for what its
     functions import.
@@ -146,7 +146,7 @@ def own_ends(name: str, expected: str) -> Iterator[None]:
 
 
 def is_own(method: Method) -> bool:
-    """Whether a method, or a part of it, comes from a user's file."""
+    """Tell whether a method, or a part of it, comes from a user's file."""
     found = [method, *(getattr(method, name, None) for name in ("function", "verify", "proxy", "draft"))]
     modules = [str(getattr(each, "__module__", "")) for part in found for each in (part, type(part))]
     return any(module.startswith(PLUGIN) for module in modules)
@@ -162,7 +162,7 @@ def with_lead(method: Method, lead: int | None) -> Method:
 
 
 def label(method: Method) -> str:
-    """The method's name with its m, as the commands print it."""
+    """Give the method's name with its m, as the commands print it."""
     return (
         f"{method.name} m={method.lead}" if isinstance(method, TreeMethod) and method.lead is not None else method.name
     )
@@ -182,7 +182,7 @@ def by_name(key: str | tuple[str, str]) -> Any:
 
 
 def _named() -> Iterator[tuple[Hashable, Any]]:
-    """The registered methods, and where cloudpickle cannot send it by value, what the user's files define."""
+    """Yield the registered methods, and where cloudpickle cannot send it by value, what the user's files define."""
     yield from methods.items()
     if importlib.util.find_spec("cloudpickle") is None:
         for module in [each for name, each in sys.modules.items() if name.startswith(PLUGIN)]:

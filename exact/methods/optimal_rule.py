@@ -1,4 +1,4 @@
-"""The rule that attains A* on one RheoSampling pool, and loses the target's law on the dynamic tree.
+"""The rule that attains A* on one RheoSampling pool, and loses the target's distribution on the dynamic tree.
 
 In a pool of n survivors the tokens of Top_{n-1} are always present; the one other candidate has a law of its own (x_n
 whenever Y falls inside Top_{n-1}). Testing that token against that law accepts as much as any rule can. But the law is
@@ -20,7 +20,7 @@ REFERENCE = "derived here: the optimum of section 4's pool as a rule; compare Hu
 def optimal(
     p: Row, tail: Row | None, candidates: Sequence[int], sampled: int, lead: int, chooser: Chooser, at: Place
 ) -> Verdict:
-    """Test the candidate outside Top_{n-1} first, against its pushed-forward law; the rest as point masses."""
+    """Test the candidate outside Top_{n-1} first, against its pushed-forward distribution; the rest as point masses."""
     check_candidates(p, candidates)
     if sampled == -1:
         return vanilla(p, tail, candidates, sampled, lead, chooser, at)

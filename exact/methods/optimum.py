@@ -1,4 +1,4 @@
-"""The most that any lossless rule can accept, for any law over candidate sets.
+"""The most that any lossless rule can accept, for any distribution over candidate sets.
 
 One layer is a transport problem: a drafted set S (probability Q(S)) may hand its mass to a token of S, and each token v
 takes no more than p(v). HiGHS proposes a vertex in floats; it is rebuilt in rationals, completed by exact augmenting
@@ -53,7 +53,7 @@ def pool_law(draft: Callable[[Chooser], Sequence[int]]) -> dict[frozenset[int], 
 
 
 def optimum(p: Iterable[Any], pools: Pools) -> Optimum:
-    """The optimal acceptance on target law `p` [V] (a float row counts as its row over its exact sum).
+    """Give the optimal acceptance on target distribution `p` [V] (a float row counts as its row over its exact sum).
 
     >>> optimum([Fraction(1, 2), Fraction(3, 10), Fraction(1, 5)], {frozenset([0]): 1}).value
     Fraction(1, 2)
@@ -130,7 +130,7 @@ def _vertex(p: Sequence[Any], supply: Pools) -> Flow:
 
 
 def _augmenting_path(p: Sequence[Any], supply: Pools, flow: Flow) -> tuple[list[Any] | None, frozenset[int]]:
-    """A shortest path from spare drafted mass to spare target mass; without one, the tokens H of a minimal cut.
+    """Give a shortest path from spare drafted mass to spare target mass; without one, the tokens H of a minimal cut.
 
     A path alternates sets and tokens. Where none ends in spare mass, all tokens reached are full and every set that is
     not inside them has given all it has: they are H.

@@ -33,12 +33,12 @@ def complete(shape: TreeShape) -> Widths:
 
 
 def chain_of(shape: TreeShape) -> Widths:
-    """One slot at every parent: gamma = min(D, R) tokens in a row."""
+    """Give one slot at every parent: gamma = min(D, R) tokens in a row."""
     return {(0,) * depth: 1 for depth in range(min(shape.depth, shape.budget))}
 
 
 def of_paths(paths: Iterable[SlotPath]) -> Topology:
-    """A fixed topology given as a list of slot paths, as Medusa and EAGLE-1 give theirs.
+    """Give a fixed topology given as a list of slot paths, as Medusa and EAGLE-1 give theirs.
 
     Every path needs its parent and its left neighbour in the list; the list must fit the shape it is used at.
     """
@@ -60,7 +60,7 @@ def of_paths(paths: Iterable[SlotPath]) -> Topology:
 
 
 def widths_of(paths: Iterable[SlotPath]) -> Widths:
-    """The number of slots of each parent among a list of slot paths, parents before children."""
+    """Give the number of slots of each parent among a list of slot paths, parents before children."""
     widths: dict[SlotPath, int] = {}
     for path in sorted(paths, key=lambda path: (len(path), path)):
         widths[path[:-1]] = widths.get(path[:-1], 0) + 1
@@ -68,7 +68,7 @@ def widths_of(paths: Iterable[SlotPath]) -> Widths:
 
 
 def draw(law: Row, node: Node, slot: int, chooser: Chooser) -> int:
-    """One token from a law [V], at the address of this slot's draw."""
+    """Give one token from a distribution [V], at the address of this slot's draw."""
     return chooser.index(law, ("tail", *node.at, slot))
 
 
@@ -90,17 +90,17 @@ def without_replacement(node: Node, chooser: Chooser) -> Candidates:
 
 
 def top(node: Node, chooser: Chooser) -> Candidates:
-    """The draft's best tokens, nothing drawn."""
+    """Give the draft's best tokens, nothing drawn."""
     return [(token, LEAD) for token in node.order[: node.width]]
 
 
 def tossed(chooser: Chooser, p: Any, q: Any, rest: Row | None, at: Place, slot: int) -> bool:
-    """The coin of one candidate: min(1, p/q), and 1 where rejecting it would leave nothing to emit."""
+    """Give the coin of one candidate: min(1, p/q), and 1 where rejecting it would leave nothing to emit."""
     return chooser.accept(1 if rest is None else ratio(p, q), ("coin", *at, slot))
 
 
 def emit(row: Row | None, node: Node, chooser: Chooser) -> Verdict:
-    """The target's own token, drawn from what is left of its law."""
+    """Give the target's own token, drawn from what is left of its distribution."""
     if row is None:
         raise InvalidInput("chooser", "a rejection at probability 1", "accept(1) to accept")
     return chooser.index(row, ("emit", *node.at, 0)), -1

@@ -32,7 +32,7 @@ def shrinking(q: Row, tokens: Sequence[int]) -> Iterator[Row]:
 
 
 def verify_independent(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdict:
-    """Each candidate against q itself."""
+    """Give each candidate against q itself."""
     return one_by_one(node, candidates, repeat(node.q), chooser)
 
 

@@ -51,7 +51,7 @@ class Rows:
     names: tuple[str, ...] | None = None
 
     def target(self, prefix: Prefix) -> Row:
-        """The target law at `prefix`: softmax of its logits at the temperature, or the law as listed."""
+        """Give the target distribution at `prefix`: softmax of its logits at the temperature, or the law as listed."""
         context = self._context(prefix)
         if "target_logits" in context:
             logits = self._floats(context["target_logits"])
@@ -59,7 +59,7 @@ class Rows:
         return self._law(self._listed(context["target"], self._where("target", prefix)))
 
     def draft(self, prefix: Prefix) -> Row | DraftRow:
-        """The draft row at `prefix`; a plain law where temperature and support change nothing."""
+        """Give the draft row at `prefix`; a plain distribution where temperature and support change nothing."""
         context = self._context(prefix)
         if "draft_logits" in context:
             logits = self._floats(context["draft_logits"])
@@ -183,7 +183,7 @@ def parse_rows(
 
 
 def _texts(vocabulary: Any, size: int, name: str) -> tuple[str, ...] | None:
-    """The texts of all tokens; None where the file does not tell them. Nothing is computed from them."""
+    """Give the texts of all tokens; None where the file does not tell them. Nothing is computed from them."""
     if vocabulary is None:
         return None
     where = f"{name}: vocabulary"
@@ -209,7 +209,7 @@ def _prefix(key: str, name: str) -> Prefix | None:
 
 
 def _object(pairs: list[tuple[str, Any]], name: str) -> dict[str, Any]:
-    """A JSON object, refused where it lists a key twice: the earlier value would be lost."""
+    """Give a JSON object, refused where it lists a key twice: the earlier value would be lost."""
     listed: dict[str, Any] = {}
     for key, value in pairs:
         if key in listed:

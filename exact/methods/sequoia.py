@@ -26,7 +26,7 @@ HALVES = tuple(Fraction(1, 2**slot) for slot in range(1, 65))
 
 
 def best_paths(rates: Sequence[Any], size: int, depth: int) -> tuple[SlotPath, ...]:
-    """The slot paths of the best tree of at most `size` drafted nodes and `depth` levels; `rates` must not rise.
+    """Give the slot paths of the best tree of at most `size` drafted nodes and `depth` levels; `rates` must not rise.
 
     >>> best_paths([Fraction(3, 5), Fraction(1, 5)], 3, 2)
     ((0,), (0, 0), (1,))
@@ -77,7 +77,7 @@ def measured_rates(pair: ModelPair, prefix: Prefix, width: int) -> tuple[Any, ..
 
 
 def topology(shape: TreeShape, rates: Sequence[Any] = HALVES) -> Widths:
-    """The best tree of the shape's size, for rates known beforehand."""
+    """Give the best tree of the shape's size, for rates known beforehand."""
     return widths_of(best_paths(tuple(rates)[: shape.width], shape.budget, shape.depth))
 
 

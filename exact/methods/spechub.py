@@ -67,7 +67,7 @@ def verify(node: Node, candidates: Sequence[int], chooser: Chooser) -> Verdict:
 
 
 def pair_laws(q: Row, best: int) -> tuple[Row, Row]:
-    """The probabilities of (x, a) and of (a, x), for every x but a [V]."""
+    """Give the probabilities of (x, a) and of (a, x), for every x but a [V]."""
     first = zeroed(q, [best])
     others = without(q, [best])
     return first, first if others is None else q[best] * others

@@ -70,7 +70,7 @@ class _Traversal:
 
 
 def traversal(name: str, claim: Any, draft: Draft) -> FunctionMethod:
-    """The rule on a tree whose siblings are drafted by `draft`."""
+    """Give the rule on a tree whose siblings are drafted by `draft`."""
 
     def cycle(
         target: TargetModel,

@@ -29,7 +29,7 @@ class Threshold:
     delta: float = 0.3
 
     def accepts(self, p: Row, token: int) -> bool:
-        """Whether a token passes under target law `p` [V]."""
+        """Tell whether a token passes under target distribution `p` [V]."""
         row = np.array([float(entry) for entry in p.tolist()])
         positive = row[row > 0]
         entropy = -float((positive * np.log(positive)).sum())
@@ -37,7 +37,7 @@ class Threshold:
 
 
 def typical(threshold: Threshold = Threshold(), name: str = "typical") -> FunctionMethod:
-    """The cycle: the target's most likely token, then the longest typical path of a top-K tree below it."""
+    """Give the cycle: the target's most likely token, then the longest typical path of a top-K tree below it."""
 
     def cycle(
         target: TargetModel,

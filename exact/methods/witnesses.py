@@ -22,7 +22,7 @@ Model = Callable[[Prefix], Any]
 
 @dataclass(frozen=True)
 class ExampleRows:
-    """A lossy method, with the lead that shows it, and rows and a shape on which its law is wrong."""
+    """A lossy method, with the lead that shows it, and rows and a shape on which its distribution is wrong."""
 
     method: Method
     target: Model

@@ -37,15 +37,15 @@ class Claim:
     given: tuple[Relational, ...] = field(default=())
 
     def text(self) -> str:
-        """The statement on one line, its assumptions after it."""
+        """Give the statement on one line, its assumptions after it."""
         return _text(self.statement, self.given)
 
     def control_text(self) -> str:
-        """The control on one line."""
+        """Give the control on one line."""
         return _text(self.control, self.given)
 
     def latex(self) -> str:
-        """The statement as LaTeX, its assumptions after it."""
+        """Give the statement as LaTeX, its assumptions after it."""
         conditions = "".join(rf",\quad {latex(each)}" for each in self.given)
         return str(latex(self.statement)) + conditions
 
@@ -57,7 +57,7 @@ def _text(statement: Relational, given: tuple[Relational, ...]) -> str:
 
 
 def top(row: IndexedBase, count: Expr) -> Sum:
-    """The mass of a row on Top_count."""
+    """Give the mass of a row on Top_count."""
     return Sum(row[v], (v, 1, count))
 
 
@@ -72,7 +72,7 @@ def rejected(last: Expr) -> Sum:
 
 
 def expression(*terms: Expr) -> Expr:
-    """A sum that keeps the order of its terms."""
+    """Give a sum that keeps the order of its terms."""
     return Add(*terms, evaluate=False)
 
 

@@ -65,7 +65,7 @@ class LetterValues:
         return found
 
     def running(self, term: Value, index: str) -> list[Any]:
-        """The sums of a term over 1..i, for each i from 0 to V."""
+        """Give the sums of a term over 1..i, for each i from 0 to V."""
         if term not in self._sums:
             self._sums[term] = self._add_up(term, index)
         return self._sums[term]
@@ -86,7 +86,7 @@ class NotCompiled(TypeError):
 
 @cache
 def compiled(expression: Basic) -> Value:
-    """The expression as a function of rows."""
+    """Give the expression as a function of rows."""
     if isinstance(expression, Rational):
         constant = int(expression) if expression.is_integer else expression
         return lambda rows: constant
@@ -190,7 +190,7 @@ def _common(expression: Basic, parts: Sequence[Basic]) -> int | None:
 
 
 def holds(statement: Relational, rows: LetterValues) -> bool:
-    """Whether a statement is true of rows of plain numbers."""
+    """Tell whether a statement is true of rows of plain numbers."""
     if not isinstance(statement, (Eq, Le, Ge)):
         raise NotCompiled(f"{type(statement).__name__}: {statement}")
     left, right = rows.value(compiled(statement.lhs)), rows.value(compiled(statement.rhs))

@@ -45,7 +45,7 @@ def failures(size: int, denominator: int) -> Iterator[tuple[Fraction, dict[str, 
 
 
 def smallest(size: int = 4, most: int = MAX_DENOMINATOR) -> tuple[dict[str, Any] | None, int]:
-    """The failure on V tokens of least common denominator of p and q, then of widest gap; and that denominator."""
+    """Give the failure on V tokens of least common denominator of p and q, then of widest gap; and that denominator."""
     for denominator in range(1, most + 1):
         found = sorted(failures(size, denominator), key=lambda each: each[0], reverse=True)
         if found:
@@ -54,7 +54,7 @@ def smallest(size: int = 4, most: int = MAX_DENOMINATOR) -> tuple[dict[str, Any]
 
 
 def enumerated_witness(case: dict[str, Any]) -> CounterModel | None:
-    """The pool with both rules' acceptance, every run of both enumerated; None if it is no failure."""
+    """Give the pool with both rules' acceptance, every run of both enumerated; None if it is no failure."""
     tail = tail_law(row_of(case["q"]), range(case["m"])).tolist()
     rows = enumerated.rows(case["p"], tail, case["m"]).at("n", case["n"])
     rheo, rrsw = (rows.functions[name](case["n"]) for name in ("A", r"A^{\mathrm{RRSw}}"))

@@ -49,7 +49,7 @@ def rows(p: Sequence[Fraction], q: Sequence[Fraction], m: int) -> LetterValues:
 
 
 def pool_law(rule: Verify, p: Any, tail: Any, m: int, count: int) -> dict[Any, Fraction]:
-    """The exact law of (token, child) on a pool of `count` candidates, Y drawn from `tail`."""
+    """Give the exact distribution of (token, child) on a pool of `count` candidates, Y drawn from `tail`."""
 
     def program(chooser: Chooser) -> Verdict:
         y = chooser.index(tail)

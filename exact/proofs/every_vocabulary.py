@@ -59,7 +59,7 @@ class Lumps:
 
 
 def lumpings(claim: Claim) -> list[Lumps]:
-    """The pools of lumps that stand for every pool the claim is about."""
+    """Give the pools of lumps that stand for every pool the claim is about."""
     check_lumpable(claim.statement)
     check_lumpable(claim.control)
     sides = (ABOVE, BETWEEN, BELOW) if about_rrsw(claim) else (ABOVE, BELOW)
@@ -73,12 +73,12 @@ def lumpings(claim: Claim) -> list[Lumps]:
 
 
 def about_rrsw(claim: Claim) -> bool:
-    """Whether the claim speaks of RRSw, so that sides are also taken of p - (1 - A) q~."""
+    """Tell whether the claim speaks of RRSw, so that sides are also taken of p - (1 - A) q~."""
     return claims.r_rrsw in claim.statement.atoms(IndexedBase)
 
 
 def fixed(claim: Claim, letter: Expr, value: Expr) -> bool:
-    """Whether the claim is only about pools in which a number has a given value: such roles are left out."""
+    """Tell whether the claim is only about pools in which a number has a given value: such roles are left out."""
     return any(isinstance(each, Eq) and each.args == (letter, value) for each in claim.given)
 
 
@@ -92,7 +92,7 @@ def check_lumpable(statement: Relational) -> None:
 
 
 def _additive(term: Expr, index: Expr) -> bool:
-    """Whether a term is additive over tokens on one side: p_v, q~_v, 0 under +, -, min, max, factors without v."""
+    """Tell whether a term is additive over tokens on one side: p_v, q~_v, 0 under +, -, min, max, factors without v."""
     if isinstance(term, Indexed):
         return bool(term.indices == (index,) and term.base in (claims.p, claims.q))
     if isinstance(term, Mul):
@@ -200,7 +200,7 @@ def _residuals(p: Row, q: Row) -> Iterator[list[Any]]:
 
 
 def faces(lumps: Lumps) -> Iterator[RowCell]:
-    """Every cell, faces included, of the pools of lumps: run by `layer` to see that one form fits all."""
+    """Yield every cell, faces included, of the pools of lumps: run by `layer` to see that one form fits all."""
     lead: list[Part] = [(0, 1), (0, 0)]
     options: dict[int, list[Part]] = {side: [(1, side), (0, side), (1, 0), (0, 0)] for side in (ABOVE, BELOW)}
     pairs = zip(lumps.roles, lumps.sides, strict=True)
@@ -279,7 +279,7 @@ def _numerator(number: Any) -> Any:
 
 
 def _plain_model(solver: Any, unknowns: Sequence[Any]) -> Any:
-    """A model of the solver, in small integers where there is one."""
+    """Give a model of the solver, in small integers where there is one."""
     model = solver.model()
     solver.push()
     solver.add(*(z3.Or(*(x == small for small in range(3))) for x in unknowns))
@@ -290,7 +290,7 @@ def _plain_model(solver: Any, unknowns: Sequence[Any]) -> Any:
 
 
 def _term(polynomial: Any, unknowns: Sequence[Any]) -> Any:
-    """A polynomial as a z3 term."""
+    """Give a polynomial as a z3 term."""
     if isinstance(polynomial, int):
         return z3.RealVal(polynomial, unknowns[0].ctx)
     terms = []
@@ -301,7 +301,7 @@ def _term(polynomial: Any, unknowns: Sequence[Any]) -> Any:
 
 
 def _point(model: Any, unknowns: Sequence[Any]) -> list[Fraction] | None:
-    """The coordinates of a model; None where they are not rational."""
+    """Give the coordinates of a model; None where they are not rational."""
     values = [model.eval(x, model_completion=True) for x in unknowns]
     if not all(z3.is_rational_value(value) for value in values):
         return None
@@ -338,7 +338,7 @@ def _checked(claim: Claim, statement: Relational, each: Problem, point: list[Fra
 
 
 def prove_every(claim: Claim) -> Proof:
-    """The claim for every V, m and n and every p and q."""
+    """Give the claim for every V, m and n and every p and q."""
     started = time.perf_counter()
     pools = lumpings(claim)
     if not about_rrsw(claim):  # there the rows are laws, else they are known up to a factor

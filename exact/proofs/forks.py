@@ -47,7 +47,7 @@ class Forks:
         self.solver.add(*(self._term(form) >= 0 for form in at_least))
 
     def runs(self, run: Callable[[], Any]) -> Iterator[Any]:
-        """The result of every run."""
+        """Yield the result of every run."""
 
         def once() -> Any:
             self._depth = 0
@@ -59,7 +59,7 @@ class Forks:
             yield result
 
     def negative(self, form: Form) -> bool:
-        """Whether a form is < 0 on this run."""
+        """Tell whether a form is < 0 on this run."""
         if not any(form):
             return False
         if form not in self._answers:
@@ -73,7 +73,7 @@ class Forks:
         return self.walk.branch(what, lambda: [1] * count)
 
     def _possible(self, form: Form) -> list[int]:
-        """Whether the form can be >= 0, and whether it can be < 0."""
+        """Tell whether the form can be >= 0, and whether it can be < 0."""
         self._rewind()
         term, found = self._term(form), []
         for condition in (term >= 0, term < 0):
@@ -108,7 +108,7 @@ class Forks:
         return self._terms[form]
 
     def point(self) -> list[Fraction] | None:
-        """A solution of all that is assumed on this run; None where z3 has none."""
+        """Give a solution of all that is assumed on this run; None where z3 has none."""
         self._rewind()
         if self.solver.check() != z3.sat:
             return None
@@ -118,7 +118,7 @@ class Forks:
 
 
 class Linear:
-    """A linear form in the entries of a law: it can be added, and compared."""
+    """A linear form in the entries of a distribution: it can be added, and compared."""
 
     __hash__ = None  # type: ignore[assignment]
     __slots__ = ("forks", "form")

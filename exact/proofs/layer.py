@@ -35,19 +35,19 @@ class Probe:
         self.draws: list[Any] = []
 
     def accept(self, probability: Any, at: Hashable | None = None) -> bool:
-        """The answer; the probability is kept."""
+        """Give the answer; the probability is kept."""
         self.coins.append(probability)
         return self.answer
 
     def index(self, weights: ArrayLike, at: Hashable | None = None) -> int:
-        """The first position of positive weight; the weights are kept."""
+        """Give the first position of positive weight; the weights are kept."""
         self.draws.append(weights)
         return next(i for i, weight in enumerate(np.asarray(weights).tolist()) if weight > 0)
 
 
 @cache
 def candidates(size: int, m: int, count: int, sampled: int) -> tuple[int, ...]:
-    """The pool of `count` candidates when Y is `sampled`, from rheo_core; tokens stand by falling q."""
+    """Give the pool of `count` candidates when Y is `sampled`, from rheo_core; tokens stand by falling q."""
     q = list(range(size, 0, -1))
     row = DraftRow.law([Fraction(weight, sum(q)) for weight in q])
     pool = Pool(row, count, m, proxies.RHEO)
@@ -72,7 +72,7 @@ class SymbolicLayer:
     below: Any
 
     def rows(self, z: Any) -> LetterValues:
-        """The letters of the claims, with the residual over `z`, one of the two forms of Z."""
+        """Give the letters of the claims, with the residual over `z`, one of the two forms of Z."""
         size = len(self.p)
         above = self.cell.above
         residual = [Symbolic(gap, z) if v in above else 0 for v, gap in enumerate(self.gap)]
@@ -95,7 +95,7 @@ class SymbolicLayer:
 
 
 def total(values: Sequence[Any]) -> Any:
-    """The sum, zeros skipped."""
+    """Give the sum, zeros skipped."""
     result: Any = 0
     for each in values:
         if not isinstance(each, int) or each:
@@ -104,7 +104,7 @@ def total(values: Sequence[Any]) -> Any:
 
 
 def ordered(one: Any, other: Any) -> int | None:
-    """The sign of one - other on a cell; None where the cell does not order them."""
+    """Give the sign of one - other on a cell; None where the cell does not order them."""
     gap = one - other
     return sign(gap.num) if isinstance(gap, Symbolic) else sign(gap)
 
@@ -126,7 +126,7 @@ def layer(cell: RowCell, engine: Engine = "flint") -> SymbolicLayer:
 
 
 def _run(p: Any, tail: Any, y: int, m: int) -> tuple[Any, Any]:
-    """The coin of Y, and the law that is left to the other candidates if it says no (None: it cannot)."""
+    """Give the coin of Y, and the distribution that is left to the other candidates if it says no (None: it cannot)."""
     yes = Probe(True)
     if algorithm_1(p, tail, [y], 0, m, yes, (0, ())) != (y, 0) or len(yes.coins) != 1 or yes.draws:
         raise AssertionError("Algorithm 1 did not test the sampled candidate first")

@@ -51,13 +51,13 @@ def unknown_laws(size: int, engine: Engine = "flint") -> Iterator[Row]:
 
 
 def lists(size: int) -> Iterator[tuple[int, ...]]:
-    """Every list of distinct tokens."""
+    """Yield every list of distinct tokens."""
     for count in range(size + 1):
         yield from permutations(range(size), count)
 
 
 def holds_for(statement: Relational, claim: Claim, rows: LetterValues) -> bool:
-    """Whether a statement is true of one list, for every token where it is about tokens."""
+    """Tell whether a statement is true of one list, for every token where it is about tokens."""
     if claim.over != "w":
         return rows.integers["k"] == 0 or holds(statement, rows)
     return all(holds(statement, rows.at("w", w)) for w in range(1, rows.integers["V"] + 1))
@@ -98,7 +98,7 @@ def _prove(claim: Claim, cases: Sequence[tuple[Row, Sequence[int]]], domain: str
 
 
 def _verdict(failed: bool, witness: CounterModel | None) -> Verdict:
-    """A failure counts as a refutation once numbers bear it out."""
+    """Give a failure counts as a refutation once numbers bear it out."""
     return "refuted" if witness else "unknown" if failed else "proved"
 
 
@@ -112,7 +112,7 @@ def _plain(row: Row, candidates: Sequence[int], what: str) -> CounterModel:
 
 
 def _numbers(claim: Claim, statement: Relational, case: tuple[Row, Sequence[int]]) -> CounterModel | None:
-    """A failure restated on numbers, if full enumeration agrees."""
+    """Give a failure restated on numbers, if full enumeration agrees."""
     row, candidates = case
     rows = loop_rows(row_of(_values(row)), candidates, exact_law)
     if holds_for(statement, claim, rows):

@@ -68,7 +68,7 @@ class Cases(Order):
         return less
 
     def each(self, *values: Callable[[], Any]) -> Iterator[list[Any]]:
-        """The values in every case, all of them in one case at a time."""
+        """Yield the values in every case, all of them in one case at a time."""
         self.script.clear()
         while True:
             self.taken.clear()
@@ -120,7 +120,7 @@ class StatementTally:
         self.given = [(isinstance(each, Eq), *ends(each)) for each in self.claim.given]
 
     def applies(self, rows: LetterValues) -> bool:
-        """Whether the assumptions hold on the whole cell (in a cell they hold everywhere or nowhere inside)."""
+        """Tell whether the assumptions hold on the whole cell (in a cell they hold everywhere or nowhere inside)."""
         for equality, less, more in self.given:
             way = ordered(more(rows), less(rows))
             if way is None or (way != 0 if equality else way < 0):
@@ -146,7 +146,7 @@ class StatementTally:
 
 
 def ends(statement: Relational) -> tuple[Value, Value]:
-    """The side that is not to be larger, and the other one."""
+    """Give the side that is not to be larger, and the other one."""
     less, more = (statement.rhs, statement.lhs) if isinstance(statement, Ge) else (statement.lhs, statement.rhs)
     return compiled(less), compiled(more)
 
@@ -197,7 +197,7 @@ def _proved(tally: StatementTally, place: Place) -> bool:
 
 
 def vanishes(number: Any, relation: Any) -> bool:
-    """Whether a number is 0 wherever the relation is."""
+    """Tell whether a number is 0 wherever the relation is."""
     top = number.num if isinstance(number, Symbolic) else number
     if top == 0:
         return True
@@ -207,7 +207,7 @@ def vanishes(number: Any, relation: Any) -> bool:
 
 
 def non_negative(number: Any) -> bool:
-    """Whether no coefficient of the number's numerator is negative."""
+    """Tell whether no coefficient of the number's numerator is negative."""
     return sign(number.num if isinstance(number, Symbolic) else number) in (0, 1)
 
 
@@ -223,12 +223,12 @@ def points(cell: RowCell) -> Iterator[tuple[list[Fraction], list[Fraction]]]:
 def witness(
     cell: RowCell, letter: str, value: int, p: Sequence[Fraction], q: Sequence[Fraction], what: str
 ) -> CounterModel:
-    """A point of a cell as a case that a person can follow."""
+    """Give a point of a cell as a case that a person can follow."""
     return CounterModel({"V": len(p), "m": cell.m, letter: value, "p": list(p), "q~": list(q)}, what)
 
 
 def sweep(claims: Sequence[Claim], control: bool, where: Iterable[RowCell], engine: Engine) -> list[StatementOutcome]:
-    """The claims, or their controls, in some cells."""
+    """Give the claims, or their controls, in some cells."""
     tallies = [StatementTally(claim, claim.control if control else claim.statement) for claim in claims]
     for tally in tallies:
         degree(tally.statement)
@@ -250,7 +250,7 @@ def prove_pools(
     tick: Callable[[], None] = lambda: None,
     journal: Journal | None = None,
 ) -> list[Proof]:
-    """Each claim for all V up to `limit`, all m < V and n > m, all p and q; `tick` is called after each job."""
+    """Give each claim for all V up to `limit`, all m < V and n > m, all p and q; `tick` is called after each job."""
     started = time.perf_counter()
     controls = [StatementOutcome()] * len(claims)
     for size in range(1, min(limit, CONTROL_VOCABULARY) + 1):
@@ -289,7 +289,7 @@ class CellShare:
         return sweep(self.claims, False, self.cells(), self.engine)
 
     def cells(self) -> Iterator[RowCell]:
-        """The cells of this share."""
+        """Yield the cells of this share."""
         return islice(cells(self.size, self.m, self.parts), self.share, None, self.of)
 
 
@@ -299,7 +299,7 @@ def jobs(
     parts: Sequence[Part] = OPEN_PARTS,
     engine: Engine = "flint",
 ) -> list[CellShare]:
-    """The shares for all V up to `limit` and all m, the largest V first; each takes about a second."""
+    """Give the shares for all V up to `limit` and all m, the largest V first; each takes about a second."""
     found = []
     both = [(size, m) for size in range(limit, 0, -1) for m in range(size)]
     for size, m in both:

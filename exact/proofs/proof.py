@@ -62,11 +62,11 @@ class Proof:
 
     @property
     def as_expected(self) -> bool:
-        """Whether verdict, control and assumptions are all as they must be."""
+        """Tell whether verdict, control and assumptions are all as they must be."""
         return self.verdict == self.expected and self.control.verdict == "refuted" and self.assumptions is not None
 
     def to_json(self) -> dict[str, Any]:
-        """The line as plain values."""
+        """Give the line as plain values."""
         return {
             "name": self.name,
             "source": self.source,
@@ -90,7 +90,7 @@ class Proof:
 
 
 def to_json_value(value: Any) -> Any:
-    """A value for JSON: exact numbers become strings, rows lists."""
+    """Give a value for JSON: exact numbers become strings, rows lists."""
     if isinstance(value, Fraction):
         return str(value)
     if isinstance(value, Mapping):
@@ -101,7 +101,7 @@ def to_json_value(value: Any) -> Any:
 
 
 def format_value(value: Any) -> str:
-    """A value on one line."""
+    """Give a value on one line."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{name}: {format_value(each)}" for name, each in value.items()) + "}"
     if isinstance(value, (list, tuple)):

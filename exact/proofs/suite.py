@@ -37,7 +37,7 @@ def prove(
     tick: Callable[[], None] = lambda: None,
     journal: Journal | None = None,
 ) -> Iterator[Proof]:
-    """Each line of the report as it is done; `deep` takes more tokens for the survival of the sampled slot.
+    """Yield each line of the report as it is done; `deep` takes more tokens for the survival of the sampled slot.
 
     Jobs go to any `executor`; finished ones are noted in the `journal` and found there again.
     """
@@ -52,7 +52,7 @@ def _stages(names: tuple[str, ...], executor: Executor | None, journal: Journal 
 
 
 def stage(name: str) -> list[Proof]:
-    """The proofs of one job."""
+    """Give the proofs of one job."""
     if name.startswith(EVERY_V):
         return [every_vocabulary.prove_every(claim) for claim in POOL_CLAIMS if EVERY_V + claim.name == name]
     return STAGES[name]()

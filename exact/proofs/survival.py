@@ -63,7 +63,7 @@ class UnknownPair:
         self._rows: dict[tuple[int, ...], UnknownRow] = {}
 
     def q(self, prefix: tuple[int, ...]) -> UnknownRow:
-        """The draft row at a prefix."""
+        """Give the draft row at a prefix."""
         if prefix not in self._rows:
             self._rows[prefix] = self._row(prefix)
         return self._rows[prefix]
@@ -73,7 +73,7 @@ class UnknownPair:
         return np.empty(0, dtype=object)
 
     def target_id(self, draft_id: int) -> int:
-        """One vocabulary."""
+        """Give one vocabulary."""
         return draft_id
 
 
@@ -96,7 +96,7 @@ class Drawn:
 
 
 def ranks(size: int, width: int, m: int, proxy: Proxy, forks: Forks) -> Callable[[], dict[int, int]]:
-    """A program: the rank of the sampled slot in one pool for each Y that q~ allows."""
+    """Give a program: the rank of the sampled slot in one pool for each Y that q~ allows."""
     entries = [Linear(tuple(int(i == v + 1) for i in range(size + 1)), forks) for v in range(size)]
 
     def program() -> dict[int, int]:
@@ -114,7 +114,7 @@ def ranks(size: int, width: int, m: int, proxy: Proxy, forks: Forks) -> Callable
 
 
 def falling_law(size: int) -> Forks:
-    """All laws q with q(x_1) >= q(x_2) >= .. >= 0 and sum 1."""
+    """Give all distributions q with q(x_1) >= q(x_2) >= .. >= 0 and sum 1."""
     unit = [tuple(int(i == v + 1) for i in range(size + 1)) for v in range(size)]
     falling = [tuple(x - y for x, y in zip(unit[v], unit[v + 1], strict=True)) for v in range(size - 1)]
     whole: Form = (-1, *([1] * size))
@@ -122,7 +122,7 @@ def falling_law(size: int) -> Forks:
 
 
 def dependence(size: int, width: int, m: int, proxy: Proxy) -> tuple[CounterModel | None, int]:
-    """A law for which the rank depends on Y in one pool, if there is one; and the number of runs."""
+    """Give a distribution for which the rank depends on Y in one pool, if there is one; and the number of runs."""
     forks = falling_law(size)
     for found in forks.runs(ranks(size, width, m, proxy, forks)):
         if len(set(found.values())) > 1:
@@ -133,7 +133,7 @@ def dependence(size: int, width: int, m: int, proxy: Proxy) -> tuple[CounterMode
 
 
 def prove_depth_one(name: str, proxy: Proxy, limit: int, expected: Verdict = "proved") -> Proof:
-    """One pool, every V up to `limit`, K <= V, m < K, every R and every q."""
+    """Give one pool, every V up to `limit`, K <= V, m < K, every R and every q."""
     started = time.perf_counter()
     witness, runs, least = None, 0, 2
     for size, width, m in ((v, k, m) for v in range(least, limit + 1) for k in range(1, v + 1) for m in range(k)):
@@ -167,7 +167,7 @@ def proof_record(
     statement: str = STATEMENT,
     latex: str = LATEX,
 ) -> Proof:
-    """A line about survival; its control is a proxy below Lemma 4's bound unless another is given."""
+    """Give a line about survival; its control is a proxy below Lemma 4's bound unless another is given."""
     if control is None:
         found, _ = dependence(3, 3, 1, HALF_NEXT)
         control = Control("the same for proxy q(x_{m+1})/2", "refuted" if found else "unknown", found)
@@ -190,7 +190,7 @@ def proof_record(
 
 
 def lemma_4(entries: Sequence[Linear], m: int, control: bool) -> bool:
-    """Whether the paper's proxy lies in [q(x_{m+1}), 1], or, as a control, above q(x_m), on one run."""
+    """Tell whether the paper's proxy lies in [q(x_{m+1}), 1], or, as a control, above q(x_m), on one run."""
     score = row_of(list(entries))
     proxy = proxies.RHEO(score, np.arange(len(entries)), m, -1)
     return bool(proxy >= entries[m - 1] if control else entries[m] <= proxy <= 1)
@@ -230,7 +230,7 @@ def prove_lemma_4() -> Proof:
 
 
 def depth_one(limit: int = MAX_VOCABULARY) -> list[Proof]:
-    """The paper's proxy proved, the two wrong ones refuted, in one pool."""
+    """Give the paper's proxy proved, the two wrong ones refuted, in one pool."""
     return [
         prove_depth_one("the paper's proxy", proxies.RHEO, limit),
         prove_depth_one("the ad-hoc proxy 1/4", proxies.ADHOC, limit, "refuted"),

@@ -43,7 +43,7 @@ class Symbolic:
 
     @classmethod
     def make(cls, num: Any, den: Any) -> Symbolic:
-        """The value in this class's own form; here as it comes."""
+        """Give the value in this class's own form; here as it comes."""
         return cls(num, den) if num != den else cls(1)
 
     def sign(self) -> int:
@@ -162,12 +162,12 @@ class Reduced(Symbolic):
 
     @classmethod
     def make(cls, num: Any, den: Any) -> Symbolic:
-        """The value in lowest terms."""
+        """Give the value in lowest terms."""
         return cls(1, 1) if num == den else cls(*cancelled(num, den))
 
 
 def row_of(values: Sequence[Any]) -> Row:
-    """An object row [n] of numbers of any kind."""
+    """Give an object row [n] of numbers of any kind."""
     row = np.empty(len(values), dtype=object)
     row[:] = values
     return row
@@ -184,14 +184,14 @@ class SymbolicChooser:
         self.kind = kind
 
     def accept(self, probability: Any, at: Hashable | None = None) -> bool:
-        """Both answers, with P and 1 - P."""
+        """Give both answers, with P and 1 - P."""
         given = self._number(probability)
         if given.sign() < 0 or (1 - given).sign() < 0:
             raise Undecided(f"a coin of probability {given}")
         return self.walk.branch(("accept", given), lambda: (given, 1 - given), at) == 0
 
     def index(self, weights: ArrayLike, at: Hashable | None = None) -> int:
-        """Every position, with w_i / sum(w)."""
+        """Give every position, with w_i / sum(w)."""
         row = [self._number(weight) for weight in np.asarray(weights).tolist()]
         if any(weight.sign() < 0 for weight in row):
             raise Undecided(f"a draw with weights {row}")
@@ -209,7 +209,7 @@ def branches(program: Callable[[Chooser], Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def law(program: Callable[[Chooser], Hashable]) -> dict[Hashable, Any]:
-    """The law of `program(chooser)`, its masses symbolic numbers."""
+    """Give the distribution of `program(chooser)`, its masses symbolic numbers."""
     masses: dict[Hashable, Any] = {}
     for result, weight in branches(program):
         masses[result] = masses[result] + weight if result in masses else weight

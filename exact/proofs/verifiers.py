@@ -83,7 +83,7 @@ def accepted(found: Answers, token: int) -> Any:
 
 
 def subsets(tokens: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Every subset, smallest first."""
+    """Yield every subset, smallest first."""
     for count in range(len(tokens) + 1):
         yield from combinations(tokens, count)
 
@@ -117,7 +117,7 @@ def failure(rule: Verify, p: Row, tail: Row, m: int, of: Any, same: Callable[[An
 
 
 def failure_on(cell: RowCell, rule: Verify, engine: Engine) -> str | None:
-    """The condition on a whole cell."""
+    """Give the condition on a whole cell."""
     p, q, gap = cell.rows(engine)
     mass = total(p)
     relation = total([gap[v] for v in cell.above]) - total([gap[v] for v in cell.below])
@@ -143,7 +143,7 @@ class TreeCase:
     shown: Mapping[str, Any]
 
     def first_token(self, rule: Verify) -> list[Fraction]:
-        """The exact law of the first token that a cycle emits."""
+        """Give the exact distribution of the first token that a cycle emits."""
         method = TreeMethod("candidate", None, lead=self.lead, proxy=self.proxy, verify=rule)
 
         def program(chooser: Chooser) -> int:
@@ -182,7 +182,7 @@ OPTIMAL_CASE = TreeCase(
 def careless(
     p: Row, tail: Row | None, candidates: Sequence[int], sampled: int, lead: int, chooser: Chooser, at: Place
 ) -> Answer:
-    """The control: Algorithm 1 with one term changed, p instead of the residual after Y is rejected (line 8)."""
+    """Give the control: Algorithm 1 with one term changed, p instead of the residual after Y is rejected (line 8)."""
     if sampled == -1 or tail is None:
         return vanilla(p, tail, candidates, sampled, lead, chooser, at)
     u_s = candidates[sampled]
@@ -192,7 +192,7 @@ def careless(
 
 
 def numeric_failure(rule: Verify, limit: int = MAX_VOCABULARY) -> CounterModel | None:
-    """A failure of the condition on plain numbers, on the smallest vocabulary that has one."""
+    """Give a failure of the condition on plain numbers, on the smallest vocabulary that has one."""
     for size in range(1, limit + 1):
         for m in range(size):
             for cell in cells(size, m):
@@ -204,7 +204,7 @@ def numeric_failure(rule: Verify, limit: int = MAX_VOCABULARY) -> CounterModel |
 
 
 def prove_verifiers(limit: int = MAX_VOCABULARY, engine: Engine = "flint") -> list[Proof]:
-    """The condition for Algorithm 1 and top-K (proved), for RRSw and the A*-rule (refuted, each with a tree)."""
+    """Give the condition for Algorithm 1 and top-K (proved), for RRSw and the A*-rule (refuted, each with a tree)."""
     return [
         prove_condition("Algorithm 1", algorithm_1, limit, engine),
         prove_condition("vanilla top-K", vanilla, limit, engine),
@@ -214,7 +214,7 @@ def prove_verifiers(limit: int = MAX_VOCABULARY, engine: Engine = "flint") -> li
 
 
 def prove_condition(name: str, rule: Verify, limit: int, engine: Engine) -> Proof:
-    """The condition on every cell, faces included, over every set of candidates."""
+    """Give the condition on every cell, faces included, over every set of candidates."""
     started = time.perf_counter()
     tried = [cell for size in range(1, limit + 1) for m in range(size) for cell in cells(size, m, ALL_PARTS)]
     failed = next((cell for cell in tried if failure_on(cell, rule, engine)), None)
@@ -226,7 +226,7 @@ def prove_condition(name: str, rule: Verify, limit: int, engine: Engine) -> Proo
 
 
 def refute_condition(name: str, rule: Verify, case: TreeCase, limit: int) -> Proof:
-    """A failure of the condition, and a dynamic tree on which it costs losslessness."""
+    """Give a failure of the condition, and a dynamic tree on which it costs losslessness."""
     started = time.perf_counter()
     failed, got = numeric_failure(rule, limit), case.first_token(rule)
     witness = None

@@ -132,7 +132,7 @@ def _over_temperatures(ax: Axes, swept: Sequence[Sweep], width: int, rows: str |
 
 
 def _colour(name: str, swept: Sequence[Sweep]) -> str:
-    """A method's own colour, or the next one of the cycle."""
+    """Give a method's own colour, or the next one of the cycle."""
     others = [each for each in dict.fromkeys(each.method.name for each in swept) if each not in COLOURS]
     return COLOURS[name] if name in COLOURS else OTHERS[others.index(name) % len(OTHERS)]
 
@@ -159,7 +159,7 @@ class Measured:
 
 
 def comparison_figure(measured: Sequence[Measured], title: str = "") -> Figure:
-    """One layer and tau of each method, the mean over the files as a bar and each file as a dot; best tau on top.
+    """Give one layer and tau of each method, the mean over the files as a bar and each file as a dot; best tau on top.
 
     The upright mark is the optimum of the method's own drafts; methods that lose on any of the files are hatched.
     """

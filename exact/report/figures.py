@@ -1,4 +1,4 @@
-"""Laws of one token beside the target's, and the picture of Table 1."""
+"""Distributions of one token beside the target's, and the picture of Table 1."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Certified(Protocol):
 
     @property
     def certificate(self) -> Certificate:
-        """The verdicts and laws."""
+        """The verdicts and distributions."""
         ...
 
     @property
@@ -103,7 +103,7 @@ class Certified(Protocol):
 
 
 def draw_certificates(shown: Sequence[Certified]) -> Figure:
-    """A panel for each certificate: its most probable draft tree, and the law where it is first wrong, with marks.
+    """Give a panel for each certificate: its most probable draft tree, and the law where it is first wrong, with marks.
 
     Panels run down the columns, of which there are as many as make the figure about as wide as it is high.
     """
@@ -135,7 +135,7 @@ def draw_certificates(shown: Sequence[Certified]) -> Figure:
 
 
 def _draw_law(ax: Axes, each: Certified) -> None:
-    """The law of the first token; where the first wrong sequence is longer, that of its last token."""
+    """The distribution of the first token; where the first wrong sequence is longer, that of its last token."""
     certificate = each.certificate
     found = certificate.counterexample
     begun = () if found is None else found.sequence[:-1]

@@ -72,7 +72,7 @@ class Entry:
 
     @property
     def laws(self) -> list[tuple[str, LawTable]]:
-        """The law of the first token, and the joint law of as many tokens as can be tabulated."""
+        """The distribution of the first token, and the joint distribution of as many tokens as can be tabulated."""
         certificate, found = self.certificate, []
         longer = [n for n in range(2, certificate.length + 1) if certificate.vocabulary**n <= SEQUENCES]
         for length in (1, *longer[-1:]):
@@ -100,7 +100,7 @@ class Entry:
         return (len(rest), fraction(sum((each.probability for each in rest), start=NONE))) if rest else None
 
     def lemmas(self, hold: bool) -> str:
-        """The lemmas of appendix C that hold on every class, or do not."""
+        """Give the lemmas of appendix C that hold on every class, or do not."""
         return ", ".join(name for name, holds in self.certificate.lemmas.items() if holds is hold)
 
     @property
@@ -132,7 +132,7 @@ class LawLine:
 
 @dataclass(frozen=True)
 class LawTable:
-    """A law beside the right one: `lines` of `count` results, and the mass of the `rest` in both."""
+    """A distribution beside the right one: `lines` of `count` results, and the mass of the `rest` in both."""
 
     lines: list[LawLine]
     count: int
@@ -175,7 +175,7 @@ class RowsTable:
 
 
 def rows_table(rows: Mapping[tuple[int, ...], tuple[Any, ...]], names: Sequence[str] | None) -> RowsTable:
-    """A line for each prefix (score law over sampling law where a row is two)."""
+    """Give a line for each prefix (score distribution over sampling distribution where a row is two)."""
     size = max((len(row[0]) if row and isinstance(row[0], tuple) else len(row) for row in rows.values()), default=0)
     lines: list[tuple[str, tuple[Any, ...]]] = []
     for prefix, row in list(rows.items())[: MOST_ROWS if size <= WIDEST else 0]:
@@ -186,7 +186,7 @@ def rows_table(rows: Mapping[tuple[int, ...], tuple[Any, ...]], names: Sequence[
 
 
 def certificates_page(entries: Sequence[Entry], made: Provenance) -> str:
-    """The page of one or many certifications."""
+    """Give the page of one or many certifications."""
     verdict, words, below = _overall(entries)
     scopes = list(dict.fromkeys(each.certificate.scope for each in entries))
     shown = {"tone": TONES[verdict], "verdict": words, "below": [below, *scopes], "entries": entries}
@@ -194,7 +194,7 @@ def certificates_page(entries: Sequence[Entry], made: Provenance) -> str:
 
 
 def _overall(entries: Sequence[Entry]) -> tuple[bool | None, str, str]:
-    """The verdict on the whole, in words, and what it is of."""
+    """Give the verdict on the whole, in words, and what it is of."""
     count = f"{len(entries)} certification{'s' if len(entries) != 1 else ''}"
     if any(each.labelled for each in entries):
         wrong = sum(not each.certificate.as_claimed for each in entries)
@@ -229,7 +229,7 @@ def function_page(
 
 
 def to_pytest(spec: str, target: str) -> str:
-    """A test of `path.py:function` against the name `target` of its file."""
+    """Give a test of `path.py:function` against the name `target` of its file."""
     path, _, name = spec.rpartition(":")
     return f'''"""{name} draws its results with the law of `{target}`."""
 
@@ -288,7 +288,7 @@ def _printable(character: str) -> str:
 
 @cache
 def template(name: str) -> Template:
-    """A template of this room; a name that it misspells raises."""
+    """Give a template of this room; a name that it misspells raises."""
     environment = Environment(
         loader=PackageLoader("exact.report", ""),
         autoescape=True,

@@ -41,7 +41,7 @@ class TreeLayout:
 
 
 def tree_layout(parents: Sequence[int], slots: Sequence[int], gap: float = 0) -> TreeLayout:
-    """The layout of the tree whose row i hangs below row `parents[i]` (-1: the root), parents before children.
+    """Give the layout of the tree whose row i hangs below row `parents[i]` (-1: the root), parents before children.
 
     Siblings stand in the order of their `slots`; neighbouring leaves of different parents stand `gap` further apart.
 

@@ -84,7 +84,7 @@ def rc_params() -> dict[Any, Any]:
 
 
 def style() -> AbstractContextManager[None]:
-    """The look, for the pictures made in a `with style():` block."""
+    """Give the look, for the pictures made in a `with style():` block."""
     from matplotlib import rc_context
 
     context: AbstractContextManager[None] = rc_context(rc_params())

@@ -49,7 +49,7 @@ class TreePicture:
 
 
 def shown_token(token: int, names: Sequence[str] | None = None) -> str:
-    """A token's id, and its text where it is known, with what cannot be seen made visible.
+    """Give a token's id, and its text where it is known, with what cannot be seen made visible.
 
     >>> shown_token(1, ["a", " the" + chr(10)]), shown_token(7)
     ('1 ␣the\\\\n', '7')
@@ -62,7 +62,7 @@ def shown_token(token: int, names: Sequence[str] | None = None) -> str:
 
 
 def tree_picture(tree: Tree, names: Sequence[str] | None = None) -> TreePicture:
-    """The picture of one tree; its branches are SVG paths from a parent's right edge to a child's left one."""
+    """Give the picture of one tree; its branches are SVG paths from a parent's right edge to a child's left one."""
     labels = [shown_token(token, names) for token in tree.token.tolist()]
     widths = [max(CHARACTER * _columns(label) + 10, BOX + 4) for label in labels]
     layout = tree_layout(tree.parent.tolist(), tree.slot.tolist(), gap=0.25)
@@ -90,7 +90,7 @@ def tree_picture(tree: Tree, names: Sequence[str] | None = None) -> TreePicture:
 
 
 def _score(score: Any) -> str:
-    """The path score above the end of a branch."""
+    """Give the path score above the end of a branch."""
     exact = str(fraction(score))
     return exact if len(exact) <= 6 else f"{float(score):.3g}"
 

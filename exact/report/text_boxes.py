@@ -80,7 +80,7 @@ def arrange(tree: Tree, names: Names = None, accepted: Sequence[int] = (), emitt
 
 
 def token_name(token: int, names: Names) -> str:
-    """A token as it is written on its box: spaces and line breaks visible, cut in the middle where it is long.
+    """Give a token as it is written on its box: spaces and line breaks visible, cut in the middle where it is long.
 
     >>> token_name(1, ["a", " the"]), token_name(1, None), token_name(0, {0: "two" + chr(10) + "lines"})
     ('␣the', '1', 'two\\\\nlines')
@@ -98,7 +98,7 @@ def token_name(token: int, names: Names) -> str:
 
 
 def number_text(value: Any) -> str:
-    """A number as it is written on a picture: a short fraction as it is, else three digits.
+    """Give a number as it is written on a picture: a short fraction as it is, else three digits.
 
     >>> from fractions import Fraction
     >>> number_text(Fraction(3, 10)), number_text(Fraction(1, 3) ** 9), number_text(1)
@@ -110,12 +110,12 @@ def number_text(value: Any) -> str:
 
 
 def visible(text: str) -> str:
-    """The text with all that cannot be seen, or that the font lacks, spelled out."""
+    """Give the text with all that cannot be seen, or that the font lacks, spelled out."""
     return "".join(map(_visible, text))
 
 
 def _visible(character: str) -> str:
-    """The character itself where the font has it and it can be seen."""
+    """Give the character itself where the font has it and it can be seen."""
     if character == " " or (character.isprintable() and _in_font(ord(character))):
         return character
     return character.encode("unicode_escape").decode()

@@ -59,7 +59,7 @@ def draw_on(ax: Axes, picture: Picture, names: Names = None, legend: bool = Fals
 
 
 def draw_legend(ax: Axes, pictures: Sequence[Picture]) -> Axes:
-    """The legend of several pictures on axes of its own."""
+    """Give the legend of several pictures on axes of its own."""
     entries = legend_entries(pictures)
     scale, room = _room(ax, legend_width(entries), BOX + 4)
     _blank(ax, *room)
@@ -68,7 +68,7 @@ def draw_legend(ax: Axes, pictures: Sequence[Picture]) -> Axes:
 
 
 def _room(ax: Axes, width: float, height: float) -> tuple[float, tuple[float, float]]:
-    """The scale, at most 1, at which so many points fit on the axes, and the room that they have at that scale."""
+    """Give the scale, at most 1, at which so many points fit on the axes, and the room that they have at that scale."""
     extent = ax.get_window_extent()
     points = 72 / ax.figure.dpi
     scale = min(1.0, extent.width * points / width, extent.height * points / height)

@@ -91,7 +91,7 @@ def widest_gaps(
     resume: Path | None = None,
     progress: Progress | None = None,
 ) -> Gaps:
-    """The widest gaps between the acceptance of two methods, both ways, each with its smallest rows.
+    """Give the widest gaps between the acceptance of two methods, both ways, each with its smallest rows.
 
     `second` may be "optimum": A* of the first one's pool, at depth 1. `lead` and `second_lead` replace the methods' own
     numbers of leads; `resume` is the file of a journal, as with `search`. Raises `InvalidInput` on names, numbers or
@@ -159,7 +159,7 @@ def _job(packed: Sequence[str | bytes], leads: Sequence[int | None], deadline: f
 def _widest(
     evaluators: Sequence[CaseEvaluator], leads: Sequence[int | None], deadline: float, block: CaseBlock
 ) -> Gaps:
-    """The widest gaps among the cases of one block: of the first evaluator to the second, or to the optimum."""
+    """Give the widest gaps among the cases of one block: of the first evaluator to the second, or to the optimum."""
     evaluator, *others = evaluators
     level = block.level
     gaps = Gaps("", "")
@@ -179,7 +179,7 @@ def _widest(
 
 
 def acceptance_of(evaluator: CaseEvaluator, case: Case, lead: int | None) -> Fraction | None:
-    """The exact acceptance length; None where the method refuses the case or it is too large to enumerate."""
+    """Give the exact acceptance length; None where the method refuses the case or it is too large to enumerate."""
     pair: IndexedPair = evaluator.pair_of(case)
     try:
         emitted = evaluator.law(with_lead(evaluator.method, lead), pair, case.shape)

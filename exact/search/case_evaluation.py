@@ -51,7 +51,7 @@ class RecordingShape(TreeShape):
         return super().__getattribute__(name)
 
     def settled_by(self, tried: RecordingShape) -> bool:
-        """Whether a run at the shape `tried` has settled this one: alike in the depth and in all that was read."""
+        """Tell whether a run at the shape `tried` has settled this one: alike in the depth and in all that was read."""
         mine, theirs = vars(self), vars(tried)
         return all(mine[name] == theirs[name] for name in {*theirs["read"], "depth"})
 
@@ -112,7 +112,7 @@ class CaseEvaluator:
         return tried
 
     def is_lossy(self, case: Case) -> bool:
-        """Whether one case is lossy; False where the rule refuses it, breaks, or has too many outcomes."""
+        """Tell whether one case is lossy; False where the rule refuses it, breaks, or has too many outcomes."""
         pair = self.pair_of(case)
         try:
             emitted = self.law(with_lead(self.method, case.lead), pair, case.shape)
@@ -126,7 +126,7 @@ class CaseEvaluator:
             return False
 
     def law(self, rule: Method, pair: IndexedPair, shape: TreeShape) -> Emitted:
-        """The exact law of one cycle's tokens. Raises `TooManyOutcomes`."""
+        """Give the exact distribution of one cycle's tokens. Raises `TooManyOutcomes`."""
         if isinstance(rule, TreeMethod):
             drafter = IndexedDrafter(pair, rule, shape)
             return emitted_law(classes(drafter, (), shape, OUTCOMES), VerifierCache(drafter, rule.verify), ())
@@ -135,12 +135,12 @@ class CaseEvaluator:
         return replayed_law(rule, pair, shape)
 
     def pair_of(self, case: Case) -> IndexedPair:
-        """The models of a case, their rows from this trier's table."""
+        """Give the models of a case, their rows from this trier's table."""
         models = {"p": case.target, "q": case.draft}
         return IndexedPair(self.table, lambda side, prefix: self.table.number(models[side](prefix)))
 
     def lossy_variant(self, case: Case) -> Case | None:
-        """The case itself if it is lossy; for a tree method its draft with another target of small denominator."""
+        """Give the case itself if it is lossy; for a tree method its draft with another target of small denominator."""
         rule = with_lead(self.method, case.lead)
         if self.is_lossy(case):
             return case
@@ -231,7 +231,7 @@ class CaseEvaluator:
                     yield self._case(level, pair, sequence)
 
     def _fixed(self, sequences: RowSequences, level: SearchLevel, first: int) -> Iterator[Case]:
-        """A method on a fixed tree: sequences of rows of both models."""
+        """Yield a method on a fixed tree: sequences of rows of both models."""
         nodes = sequences.process.laws
         assert isinstance(nodes, FixedNodes)
         start = sequences.process.state(nodes.start())
@@ -274,7 +274,7 @@ class CaseEvaluator:
         tried.refusals.note(error, rows)
 
     def _sequences_of(self, rule: TreeMethod | FixedTreeMethod, level: SearchLevel, allowed: list[int]) -> RowSequences:
-        """The sequences of a level's rows; steps already computed are shared with other levels."""
+        """Give the sequences of a level's rows; steps already computed are shared with other levels."""
         where = (level.vocabulary, level.lead, level.shape if isinstance(rule, FixedTreeMethod) else None)
         if where not in self._processes:
             nodes = (
@@ -304,7 +304,7 @@ def with_lead(method: Rule, lead: int | None) -> Rule:
 
 
 def replayed_law(rule: Method, pair: ModelPair, shape: TreeShape, limit: int | None = OUTCOMES) -> Emitted:
-    """The law of one cycle's tokens by replaying it whole. Raises `TooManyOutcomes` beyond `limit`."""
+    """Give the distribution of one cycle's tokens by replaying it whole. Raises `TooManyOutcomes` beyond `limit`."""
     law: dict[Tokens, Any] = {}
     for tokens, weight in outcomes(lambda chooser: run_cycle(rule, pair, (), shape, chooser).tokens, limit=limit):
         law[tokens] = law.get(tokens, ZERO) + weight

@@ -38,14 +38,14 @@ def laws(vocabulary: int, denominator: int) -> tuple[Law, ...]:
 
 
 def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
-    """Every way to write `total` as `parts` ordered non-negative integers."""
+    """Yield every way to write `total` as `parts` ordered non-negative integers."""
     for bars in itertools.combinations(range(total + parts - 1), parts - 1):
         edges = (-1, *bars, total + parts - 1)
         yield tuple(after - before - 1 for before, after in itertools.pairwise(edges))
 
 
 def denominator_of(law: Law) -> int:
-    """The least n such that every entry is a number of n-ths."""
+    """Give the least n such that every entry is a number of n-ths."""
     return math.lcm(*(Fraction(mass).denominator for mass in law))
 
 
@@ -62,17 +62,17 @@ class Model:
     listed: Mapping[Prefix, Law] = field(default_factory=dict)
 
     def __call__(self, prefix: Prefix) -> Law:
-        """The row at a prefix."""
+        """Give the row at a prefix."""
         return self.listed.get(tuple(prefix), self.default)
 
     def along(self, vocabulary: int, length: int) -> tuple[Law, ...]:
-        """The rows at all prefixes of at most `length` tokens, by length and then by prefix."""
+        """Give the rows at all prefixes of at most `length` tokens, by length and then by prefix."""
         return tuple(self(prefix) for prefix in prefixes(vocabulary, length))
 
 
 @cache
 def prefixes(vocabulary: int, length: int) -> tuple[Prefix, ...]:
-    """All prefixes of at most `length` tokens, by length and then in order."""
+    """Give all prefixes of at most `length` tokens, by length and then in order."""
     return tuple(prefix for each in range(length + 1) for prefix in itertools.product(range(vocabulary), repeat=each))
 
 
@@ -98,7 +98,7 @@ class Case:
 
     @cached_property
     def dependent(self) -> bool:
-        """Whether some row differs from another of its model."""
+        """Tell whether some row differs from another of its model."""
         return any(len(set(rows)) > 1 for rows in self.rows)
 
     @cached_property
@@ -172,7 +172,7 @@ class SearchLevel:
 
 @dataclass(frozen=True)
 class CaseBlock:
-    """The cases of `level` whose draft row at the empty prefix is number `first` of its laws."""
+    """The cases of `level` whose draft row at the empty prefix is number `first` of its distributions."""
 
     level: SearchLevel
     first: int
@@ -204,7 +204,7 @@ class Bounds:
             check_count(name, getattr(self, name), least)
 
     def levels(self, leads: Leads) -> Iterator[SearchLevel]:
-        """Every level of cases within these bounds."""
+        """Yield every level of cases within these bounds."""
         for depth in range(1, self.depth + 1):
             for budget in range(1, self.budget + 1):
                 for width in range(1, self.width + 1):
@@ -229,7 +229,7 @@ class Leads:
     of_tree: bool = False
 
     def at(self, width: int) -> list[int | None]:
-        """The values of m at one width."""
+        """Give the values of m at one width."""
         if not self.any_lead:
             return [None]
         if self.given is not None:
@@ -238,7 +238,7 @@ class Leads:
 
 
 def is_new(vocabulary: int, width: int, depth: int, budget: int) -> bool:
-    """Whether a dynamic tree of this shape can differ from those of smaller budget or width.
+    """Tell whether a dynamic tree of this shape can differ from those of smaller budget or width.
 
     Pools hold at most V tokens, and up to depth 2 at most V nodes are expanded at a level: there K = V says it all.
     """
@@ -246,7 +246,7 @@ def is_new(vocabulary: int, width: int, depth: int, budget: int) -> bool:
 
 
 def most_nodes(vocabulary: int, width: int, depth: int) -> int:
-    """The largest number of nodes that a dynamic tree can have before pruning.
+    """Give the largest number of nodes that a dynamic tree can have before pruning.
 
     >>> most_nodes(vocabulary=2, width=2, depth=2)
     6
@@ -260,12 +260,12 @@ def most_nodes(vocabulary: int, width: int, depth: int) -> int:
 
 
 def in_order(bounds: Iterable[Bounds], leads: Leads) -> list[SearchLevel]:
-    """The levels of several bounds, each once, smallest first."""
+    """Give the levels of several bounds, each once, smallest first."""
     return sorted({level for each in bounds for level in each.levels(leads)}, key=lambda level: level.key)
 
 
 def blocks(levels: Iterable[SearchLevel]) -> Iterator[CaseBlock]:
-    """The blocks of levels, in order. Denominators without a law of their own give no block."""
+    """Yield the blocks of levels, in order. Denominators without a law of their own give no block."""
     for level in levels:
         for first in range(len(laws(level.vocabulary, level.denominator))):
             yield CaseBlock(level, first)

@@ -39,7 +39,7 @@ class Subject:
 
     @classmethod
     def of(cls, given: Any) -> Subject:
-        """A method by itself or by a name of the methods, a verification rule, or either as `path.py:name`."""
+        """Give a method by itself or by a name of the methods, a verification rule, or either as `path.py:name`."""
         if isinstance(given, str):
             return cls(load_method(given), given)
         if callable(given) and not hasattr(given, "cycle"):
@@ -67,7 +67,7 @@ class Subject:
 
     @property
     def has_leads(self) -> bool:
-        """Whether the number of leads m can be chosen."""
+        """Tell whether the number of leads m can be chosen."""
         return isinstance(self.method, TreeMethod) and self.method.lead is not None
 
     @cached_property
@@ -102,7 +102,7 @@ def evaluator_of(packed: str | bytes) -> CaseEvaluator:
 
 
 def try_block(packed: str | bytes, deadline: float, block: CaseBlock) -> BlockResult:
-    """One block of cases, as a job."""
+    """Give one block of cases, as a job."""
     return evaluator_of(packed).block(block, deadline)
 
 

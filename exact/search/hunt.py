@@ -168,7 +168,7 @@ def hunt(
     seed: int = 0,
     executor: Executor | None = None,
 ) -> Counterexample | None:
-    """The smallest case on which `method` is lossy that is found within `seconds`; None where none is.
+    """Give the smallest case on which `method` is lossy that is found within `seconds`; None where none is.
 
     `method` is a Method, a name of the catalogue, `path.py:name`, or a verification rule. Vocabularies go from 2 to
     `max_vocabulary`; a tree method is tried with every number of leads, and the counterexample says which. `executor`
@@ -185,14 +185,14 @@ def hunt(
 def plan_of(
     subject: Subject, max_vocabulary: int, lead: int | None, bounds: Sequence[Bounds] | None = None
 ) -> list[SearchLevel]:
-    """Every level that a hunt goes through if it finds nothing, or all those of given bounds."""
+    """Give every level that a hunt goes through if it finds nothing, or all those of given bounds."""
     phases = (QUICK, OWN, WIDE, WIDER)
     found = bounds or [each for phase in phases for each in bounds_of(subject.method, phase, max_vocabulary)]
     return in_order(found, Leads(subject.has_leads, lead, isinstance(subject.method, TreeMethod)))
 
 
 def bounds_of(method: Method, phase: str, max_vocabulary: int) -> list[Bounds]:
-    """The bounds of one phase up to a vocabulary."""
+    """Give the bounds of one phase up to a vocabulary."""
     by_phase = BY_STATE if isinstance(method, (TreeMethod, FixedTreeMethod)) else BY_REPLAY
     bounds = [each for each in by_phase[phase] if each.vocabulary <= max_vocabulary]
     if phase == OWN:
@@ -234,17 +234,17 @@ class _Hunt:
         self.result = Search(subject.method.name, subject.source)
 
     def search(self, max_vocabulary: int, seed: int, first: bool) -> Search:
-        """All phases, as far as time goes."""
+        """Give all phases, as far as time goes."""
         self.result.finished = self.phases(max_vocabulary, seed, first) and self.time_is_left(1)
         return self.outcome()
 
     def exhaust(self, bounds: Sequence[Bounds]) -> Search:
-        """The bounds given, and nothing else."""
+        """Give the bounds given, and nothing else."""
         self.result.finished = self.sweep(bounds, 1)
         return self.outcome()
 
     def outcome(self) -> Search:
-        """The result, certified."""
+        """Give the result, certified."""
         self.result.seconds = time.time() - self.start
         if self.best is not None:
             self.result.certificate = self.certified(self.best)
@@ -311,7 +311,7 @@ class _Hunt:
         return found is not None or self.time_is_left(share)
 
     def is_smaller(self, level: SearchLevel) -> bool:
-        """Whether the level has cases smaller than the best so far."""
+        """Tell whether the level has cases smaller than the best so far."""
         return self.best is None or level.key <= self.best.level
 
     def random_phase(self, vocabularies: tuple[int, ...], seed: int, start: int, share: float) -> None:
@@ -338,7 +338,7 @@ class _Hunt:
                 return
 
     def certified(self, case: Case) -> Certificate:
-        """The certificate of the case found, from the reference code itself."""
+        """Give the certificate of the case found, from the reference code itself."""
         rule = with_lead(self.subject.method, case.lead)
         with own_errors(rule):
             certificate = certify(rule, case.target, case.draft, case.shape, every_target=False)

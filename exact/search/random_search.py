@@ -30,7 +30,7 @@ DEEPEST, WIDEST, LARGEST = 3, 4, 7
 
 
 def kinds(vocabulary: int) -> list[Law]:
-    """The rows of every kind on `vocabulary` tokens, each with its largest mass first.
+    """Give the rows of every kind on `vocabulary` tokens, each with its largest mass first.
 
     >>> law_of([1, 1]) in kinds(2)
     True
@@ -46,7 +46,7 @@ def kinds(vocabulary: int) -> list[Law]:
 
 
 def directed(chance: random.Random, vocabularies: Sequence[int], leads: Leads) -> Case:
-    """One case of these kinds."""
+    """Give one case of these kinds."""
     v = chance.choice(vocabularies)
     shape = _shape(chance, v, leads)
     rows: Sequence[Law] = kinds(v) if chance.random() < 0.5 else laws(v, SMALL_DENOMINATOR)
@@ -62,7 +62,7 @@ def _shape(chance: random.Random, v: int, leads: Leads) -> TreeShape:
 
 
 def _model(chance: random.Random, v: int, length: int, rows: Sequence[Law]) -> Model:
-    """A row for all prefixes, and up to four that have another."""
+    """Give a row for all prefixes, and up to four that have another."""
     others = chance.sample(prefixes(v, length), min(chance.choice([0, 1, 2, 3, 4]), len(prefixes(v, length))))
     return Model(_row(chance, rows), {prefix: _row(chance, rows) for prefix in others})
 
@@ -74,7 +74,7 @@ def _row(chance: random.Random, rows: Sequence[Law]) -> Law:
 
 
 def laws_of(vocabulary: int) -> st.SearchStrategy[Law]:
-    """Laws with small weights, or of the kinds above."""
+    """Distributions with small weights, or of the kinds above."""
     weights = st.lists(st.integers(0, 6), min_size=vocabulary, max_size=vocabulary).filter(any)
     return st.one_of(weights.map(law_of), st.sampled_from(kinds(vocabulary)).flatmap(st.permutations).map(tuple))
 
@@ -116,12 +116,12 @@ def jobs(vocabularies: tuple[int, ...], leads: Leads, seed: int, count: int, sta
 
 
 def run_packed(packed: str | bytes, deadline: float, chance: RandomJob) -> BlockResult:
-    """One job, up to the time.time() of `deadline`."""
+    """Give one job, up to the time.time() of `deadline`."""
     return take(evaluator_of(packed), deadline, chance)
 
 
 def take(evaluator: CaseEvaluator, deadline: float, chance: RandomJob) -> BlockResult:
-    """One job with a given evaluator."""
+    """Give one job with a given evaluator."""
     evaluator.tried = tried = BlockResult()
     evaluator.deadline = deadline
 

@@ -22,7 +22,7 @@ Choose = Callable[[Literal["p", "q"], Prefix], int]
 
 
 class RowTable:
-    """Laws by number, each as a target row and as a draft row."""
+    """Distributions by number, each as a target row and as a draft row."""
 
     def __init__(self) -> None:
         self.laws: list[Law] = []
@@ -33,7 +33,7 @@ class RowTable:
         self._pools: dict[Any, Pool] = {}
 
     def number(self, law: Law) -> int:
-        """The number of a law; a new law gets the next one."""
+        """Give the number of a distribution; a new distribution gets the next one."""
         if law not in self._numbers:
             self._numbers[law] = len(self.laws)
             self.laws.append(law)
@@ -43,7 +43,7 @@ class RowTable:
         return self._numbers[law]
 
     def pool(self, number: int, drafter: Drafter) -> Pool:
-        """The pool of one law at this drafter's width, m and proxy."""
+        """Give the pool of one distribution at this drafter's width, m and proxy."""
         key = (number, drafter.width, drafter.m)
         if key not in self._pools:
             self._pools[key] = Pool(self.q[number], drafter.width, drafter.m, drafter.proxy)
@@ -60,22 +60,22 @@ class IndexedPair(ModelPair):
         self.numbers: dict[tuple[Literal["p", "q"], Prefix], int] = {}
 
     def at(self, side: Literal["p", "q"], prefix: Prefix) -> int:
-        """The number of the law at a prefix."""
+        """Give the number of the distribution at a prefix."""
         key = (side, prefix)
         if key not in self.numbers:
             self.numbers[key] = self.choose(side, prefix)
         return self.numbers[key]
 
     def p(self, prefix: Prefix) -> Row:
-        """The target law [V] at `prefix`."""
+        """Give the target distribution [V] at `prefix`."""
         return self.table.p[self.at("p", prefix)]
 
     def q(self, prefix: Prefix) -> DraftRow:
-        """The draft row [V] at `prefix`."""
+        """Give the draft row [V] at `prefix`."""
         return self.table.q[self.at("q", prefix)]
 
     def read(self, side: Literal["p", "q"]) -> dict[Prefix, Law]:
-        """The laws read so far on one side."""
+        """Give the distributions read so far on one side."""
         return {prefix: self.table.laws[number] for (each, prefix), number in self.numbers.items() if each == side}
 
 
@@ -88,5 +88,5 @@ class IndexedDrafter(Drafter):
         super().__init__(pair, shape.width, method.leads(shape), method.proxy)
 
     def pool(self, prefix: Prefix) -> Pool:
-        """The pool at `prefix`."""
+        """Give the pool at `prefix`."""
         return self.pair.table.pool(self.pair.at("q", prefix), self)

@@ -23,7 +23,7 @@ Lossy = Callable[[Case], Case | None]
 
 
 def shrink(case: Case, lossy: Lossy, leads: Leads, may_go_on: Callable[[], bool]) -> Case:
-    """The smallest case that single steps lead to from a lossy `case`; stops early when `may_go_on` says no."""
+    """Give the smallest case that single steps lead to from a lossy `case`; stops early when `may_go_on` says no."""
 
     def better(proposals: Iterable[Case], than: Case) -> Case | None:
         for proposal in proposals:
@@ -64,7 +64,7 @@ def _settled(case: Case) -> Case:
 
 
 def _fewer_tokens(case: Case) -> Iterator[Case]:
-    """One token joined to another."""
+    """Yield one token joined to another."""
     v = case.vocabulary
     if v == 2:
         return
@@ -103,7 +103,7 @@ def _smaller_shapes(case: Case) -> Iterator[Case]:
 
 
 def _alike(case: Case) -> Iterator[Case]:
-    """One row for all prefixes: of both models, then of one."""
+    """Yield one row for all prefixes: of both models, then of one."""
     if not case.dependent:
         return
     drafts, targets = (set(rows) for rows in case.rows)
@@ -113,7 +113,7 @@ def _alike(case: Case) -> Iterator[Case]:
 
 
 def _smaller_denominators(case: Case) -> Iterator[Case]:
-    """Every row replaced by the nearest one with a smaller denominator."""
+    """Yield every row replaced by the nearest one with a smaller denominator."""
     for largest in range(1, case.denominator):
         yield replace(case, target=_rounded(case.target, largest), draft=_rounded(case.draft, largest))
 
@@ -125,7 +125,7 @@ def _rounded(model: Model, largest: int) -> Model:
 
 
 def nearest(law: Law, largest: int) -> Law:
-    """The law nearest to `law` (total variation, then order) whose denominator is at most `largest`."""
+    """Give the distribution nearest to `law` (total variation, then order) whose denominator is at most `largest`."""
     if denominator_of(law) <= largest:
         return law
     candidates = laws(len(law), min(largest, _affordable(len(law))))
@@ -141,7 +141,7 @@ def _affordable(vocabulary: int) -> int:
 
 
 def _smaller_rows(case: Case, side: str, place: Prefix | None) -> Iterator[Case]:
-    """One row (None: the row of all prefixes) replaced by a smaller law, or by one of smaller denominator."""
+    """Yield one row (None: the row of all prefixes) replaced by a smaller law, or by one of smaller denominator."""
     model: Model = getattr(case, side)
     row = model.default if place is None else model(place)
     for law in laws(case.vocabulary, min(case.denominator, _affordable(case.vocabulary))):

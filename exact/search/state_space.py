@@ -75,7 +75,7 @@ class NodeVerifier(Protocol):
     """The rule at one node, given the numbers of the target's and the draft's rows there."""
 
     def verdicts(self, node: int, p: int, q: int) -> Verdicts:
-        """The law of the verdict at `node`."""
+        """Give the distribution of the verdict at `node`."""
         ...
 
 
@@ -92,7 +92,7 @@ class TokenProcess:
     _steps: dict[tuple[State, int, int], TokenStep | None] = field(default_factory=dict)
 
     def state(self, masses: Mapping[int, Any]) -> State:
-        """The state in which each node stands with its share of the masses."""
+        """Give the state in which each node stands with its share of the masses."""
         total = sum(masses.values())
         law = tuple(sorted((node, mass / total) for node, mass in masses.items()))
         if law not in self._numbers:
@@ -101,7 +101,7 @@ class TokenProcess:
         return self._numbers[law]
 
     def step(self, state: State, p: int, q: int) -> TokenStep | None:
-        """The next token at target row `p` and draft row `q`; None where the rule does not take these rows."""
+        """Give the next token at target row `p` and draft row `q`; None where the rule does not take these rows."""
         key = (state, p, q)
         if key not in self._steps:
             self.computed += 1
@@ -150,7 +150,7 @@ class TreeNodes:
         self._verdicts: dict[tuple[int, int], Verdicts] = {}
 
     def start(self, classes: list[TreeClass], pair: IndexedPair, shape: TreeShape) -> dict[int, Any]:
-        """The masses of the roots of the classes' trees."""
+        """Give the masses of the roots of the classes' trees."""
         masses: dict[int, Any] = {}
         for each in classes:
             children: dict[int, list[int]] = {}
@@ -215,15 +215,15 @@ class FixedNodes:
         self._verdicts: dict[tuple[int, int, int], Verdicts] = {}
 
     def start(self) -> dict[int, Any]:
-        """The mass of the root."""
+        """Give the mass of the root."""
         return {0: ONE}
 
     def reads_draft(self, node: int) -> bool:
-        """Whether anything is drafted below a node; where nothing is, the draft's row there does not matter."""
+        """Tell whether anything is drafted below a node; where nothing is, the draft's row there does not matter."""
         return self.widths.get(self._paths[node], 0) > 0
 
     def verdicts(self, node: int, p: int, q: int) -> Verdicts:
-        """The law of drafting and verifying the siblings below one node."""
+        """Give the distribution of drafting and verifying the siblings below one node."""
         key = (node, p, q if self.reads_draft(node) else -1)
         if key not in self._verdicts:
             path = self._paths[node]
@@ -294,7 +294,7 @@ class DraftChoices(Protocol):
     """The draft rows to be tried at a state."""
 
     def __call__(self, state: State) -> Sequence[int]:
-        """Numbers of laws of the row table."""
+        """Numbers of distributions of the row table."""
         ...
 
 

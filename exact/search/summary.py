@@ -11,7 +11,7 @@ from exact.verdict.transcript import Table
 
 
 def rough(count: int) -> str:
-    """A count in three digits, also where no float is as large.
+    """Give a count in three digits, also where no float is as large.
 
     >>> rough(1_234_567), rough(3 * 10**400)
     ('1.23e+06', '3.00e+400')

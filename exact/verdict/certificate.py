@@ -160,7 +160,7 @@ class Certificate:
 
     @property
     def as_claimed(self) -> bool:
-        """Whether the first verdict is the method's own claim."""
+        """Tell whether the first verdict is the method's own claim."""
         return self.lossless is not None and self.lossless == (self.claim == "lossless")
 
     @property
@@ -180,7 +180,7 @@ class Certificate:
         )
 
     def summary(self) -> dict[str, object]:
-        """Verdicts and figures as plain JSON values, without rows and laws."""
+        """Verdicts and figures as plain JSON values, without rows and distributions."""
         return {
             "verdict": self.verdict,
             "lossless": self.lossless,
@@ -199,7 +199,7 @@ class Certificate:
 
     @long_numbers()
     def document(self) -> dict[str, Any]:
-        """The signed document that `rheo-exact check` re-checks."""
+        """Give the signed document that `rheo-exact check` re-checks."""
         losing = self.every_target_counterexample if self.lossless else None
         return signed(
             inputs={
@@ -234,7 +234,7 @@ class Certificate:
         )
 
     def to_json(self) -> str:
-        """The document as JSON."""
+        """Give the document as JSON."""
         return json.dumps(self.document(), indent=2)
 
     def law(self, length: int | None = None) -> dict[Tokens, Fraction]:
@@ -245,7 +245,7 @@ class Certificate:
         return joint_law(self.text, self._row, self._compared(length), self.prefix)
 
     def right(self, length: int | None = None) -> dict[Tokens, Fraction]:
-        """The target's own joint law of as many tokens, under the same condition."""
+        """Give the target's own joint distribution of as many tokens, under the same condition."""
         return joint_law({(): Fraction(1)}, self._row, self._compared(length), self.prefix)
 
     def _compared(self, length: int | None) -> int:

@@ -69,7 +69,7 @@ class Question:
 
     @classmethod
     def checked(cls, models: ModelPair, shape: TreeShape, prefix: Prefix, length: int | None, cycles: int) -> Question:
-        """The question with its numbers checked; a length of None is depth + 1."""
+        """Give the question with its numbers checked; a length of None is depth + 1."""
         if not isinstance(shape, TreeShape):
             raise InvalidInput("shape", shape, "a TreeShape(width, depth, budget)")
         length = shape.depth + 1 if length is None else check_count("length", length, 1)
@@ -260,7 +260,7 @@ def rounded(row: Row, dtype: np.dtype[Any]) -> Row:
 def on_these_rows(
     models: ModelPair, exact: Comparison, floats: Run | None, bound: Fraction | None, rule: Method, question: Question
 ) -> tuple[OnTheseRows, Comparison]:
-    """The first verdict from the run on rationals and, where the rows are floats, the run on those and its bound.
+    """Give the first verdict from the run on rationals and, where the rows are floats, the run on those and its bound.
 
     The comparison beside the verdict is the one that shows a loss.
     """
@@ -313,7 +313,7 @@ def figures_of(run: Run, shape: TreeShape) -> CycleFigures:
 
 
 def as_fractions(law: Emitted) -> Mapping[Tokens, Fraction]:
-    """A distribution in fractions; one that is kept in rows stays so."""
+    """Give a distribution in fractions; one that is kept in rows stays so."""
     return law if isinstance(law, Spread) else {tokens: fraction(weight) for tokens, weight in law.items()}
 
 

@@ -93,7 +93,7 @@ class Counterexample:
 
 
 def is_file(source: str) -> bool:
-    """Whether `source` is a `path.py:name`."""
+    """Tell whether `source` is a `path.py:name`."""
     return source.rpartition(":")[0].endswith(".py")
 
 
@@ -140,7 +140,7 @@ def _table(name: str, rows: Table) -> Iterable[str]:
 
 
 def _written(row: tuple[Any, ...]) -> str:
-    """A row as source text: a list of rationals, or a pair of them."""
+    """Give a row as source text: a list of rationals, or a pair of them."""
     if row and isinstance(row[0], tuple):
         return f"DraftRow.pair({_written(row[0])}, {_written(row[1])})"
     exact = exact_law(row) if any(isinstance(mass, float) for mass in row) else row
@@ -156,7 +156,7 @@ def _holds_pairs(rows: Table) -> bool:
 
 
 def _any_law(like: tuple[Any, ...]) -> tuple[Fraction, ...]:
-    """A law of the same size, for a draft that was never read."""
+    """Give a distribution of the same size, for a draft that was never read."""
     return (*(Fraction(0),) * (len(like) - 1), Fraction(1))
 
 

@@ -24,12 +24,12 @@ SCHEMA = "rheo-certificate/2"
 
 @long_numbers()
 def number(value: Fraction | int) -> dict[str, Any]:
-    """An exact number in a document: its "a/b" beside a float."""
+    """Give an exact number in a document: its "a/b" beside a float."""
     return {"exact": str(Fraction(value)), "float": float(value)}
 
 
 def parts(method: Method, m: int | None) -> dict[str, Any]:
-    """The method's parts by name, with what each of them is.
+    """Give the method's parts by name, with what each of them is.
 
     A part that is not wholly known is null, and the checker then takes its work as recorded.
     """
@@ -58,12 +58,12 @@ def classes_digest(found: Iterable[TreeClass]) -> str:
 
 
 def key(tokens: tuple[int, ...]) -> str:
-    """A sequence of ids as a key: ids joined by commas."""
+    """Give a sequence of ids as a key: ids joined by commas."""
     return ",".join(str(token) for token in tokens)
 
 
 def rows(table: Mapping[tuple[int, ...], tuple[Any, ...]]) -> dict[str, Any]:
-    """A table of rows in exact strings; a row of two laws becomes an object."""
+    """Give a table of rows in exact strings; a row of two distributions becomes an object."""
     return {key(prefix): _row(row) for prefix, row in table.items()}
 
 
@@ -74,14 +74,14 @@ def _row(row: tuple[Any, ...]) -> Any:
 
 
 def wrong(found: Counterexample | None) -> dict[str, Any] | None:
-    """The sequence of a counterexample with its two probabilities."""
+    """Give the sequence of a counterexample with its two probabilities."""
     if found is None:
         return None
     return {"sequence": list(found.sequence), "got": number(found.got), "right": number(found.right)}
 
 
 def signed(inputs: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[str, Any]:
-    """The whole document with its digest."""
+    """Give the whole document with its digest."""
     body = {"schema": SCHEMA, "versions": versions(), "inputs": dict(inputs), "derived": dict(derived), "sha256": ""}
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
     return body | {"sha256": hashlib.sha256(canonical.encode()).hexdigest()}

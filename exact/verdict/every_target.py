@@ -60,7 +60,7 @@ def losing_target(
 
 
 def targets(pair: ModelPair, prefix: Prefix) -> Iterator[Target]:
-    """The targets that are tried, in order."""
+    """Yield the targets that are tried, in order."""
     size = len(pair.p(prefix))
     yield pair.p
     yield lambda context: pair.in_target_ids(pair.q(context).score, size)
@@ -174,12 +174,12 @@ def _brute_force(drafter: Drafter, prefix: Prefix, shape: TreeShape) -> list[Tre
 
 
 def first_failing(found: Iterable[TreeClass], drafter: Drafter, prefix: Prefix) -> TreeClass | None:
-    """The first class whose probability is not the product of q~ over its sampled nodes."""
+    """Give the first class whose probability is not the product of q~ over its sampled nodes."""
     return next((each for each in found if each.probability != product_of(each.tree, drafter, prefix)), None)
 
 
 def product_of(tree: Tree, drafter: Drafter, prefix: Prefix) -> Any:
-    """The product of q~(token) over the sampled nodes of a tree."""
+    """Give the product of q~(token) over the sampled nodes of a tree."""
     product = ONE
     for node in np.flatnonzero(tree.kind == SAMPLED).tolist():
         tail = drafter.tail(prefix + tree.tokens_to(int(tree.parent[node])))
@@ -188,12 +188,12 @@ def product_of(tree: Tree, drafter: Drafter, prefix: Prefix) -> Any:
 
 
 def most_probable(kept: list[int], weights: ArrayLike) -> int:
-    """The position of the largest weight among `kept`."""
+    """Give the position of the largest weight among `kept`."""
     return max(kept, key=np.asarray(weights).tolist().__getitem__)
 
 
 def least_probable(kept: list[int], weights: ArrayLike) -> int:
-    """The position of the smallest weight among `kept`."""
+    """Give the position of the smallest weight among `kept`."""
     return min(kept, key=np.asarray(weights).tolist().__getitem__)
 
 
@@ -212,7 +212,7 @@ class ClassChooser:
         raise NotImplementedError("drafting tosses no coins")
 
     def index(self, weights: ArrayLike, at: Hashable | None = None) -> int:
-        """The class's own draw, or a filling."""
+        """Give the class's own draw, or a filling."""
         if at in self.drawn:
             return self.drawn[at]
         row = np.asarray(weights)
@@ -226,7 +226,7 @@ def first_moved(
     shape: TreeShape,
     fillings: tuple[Filling, ...] = FILLINGS,
 ) -> TreeClass | None:
-    """The first class that the layered code does not reproduce under one of the fillings of its undrawn slots.
+    """Give the first class that the layered code does not reproduce under one of the fillings of its undrawn slots.
 
     Only for classes from growth: raises `NotGrowable` for a proxy that growth cannot follow.
     """

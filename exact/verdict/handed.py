@@ -46,7 +46,7 @@ class CycleNumber(ReadInt):
 
 
 def plain_place(value: Any) -> Any:
-    """A value with the cycle numbers in it, or in the tuples in it, as ints; nothing is noted."""
+    """Give a value with the cycle numbers in it, or in the tuples in it, as ints; nothing is noted."""
     if type(value) is CycleNumber:
         return value._number
     return tuple(map(plain_place, value)) if type(value) is tuple else value
@@ -70,14 +70,14 @@ class Handed:
     _rows: list[tuple[str, Row, Row]] = field(default_factory=list)
 
     def row(self, name: str, row: Row) -> Row:
-        """A read-only copy of a row [V]."""
+        """Give a read-only copy of a row [V]."""
         own = row.copy()
         own.flags.writeable = False
         self._rows.append((name, row, own))
         return own
 
     def draft_row(self, name: str, given: Row | DraftRow) -> Row | DraftRow:
-        """A copy of a draft row, its private laws included."""
+        """Give a copy of a draft row, its private distributions included."""
         if not isinstance(given, DraftRow):
             return self.row(name, given)
         own = converted_row(given, lambda law: law.copy())
@@ -101,24 +101,24 @@ class Handed:
         chooser: Chooser,
         at: Place,
     ) -> tuple[Any, ...]:
-        """The arguments of a verification rule."""
+        """Give the arguments of a verification rule."""
         q = None if tail is None else self.row("tail", tail)
         return self.row("p", p), q, list(candidates), sampled, lead, Coins(chooser), self._place(at)
 
     def proxy(self, score: Row, order: Row, m: int, sampled: int) -> tuple[Any, ...]:
-        """The arguments of a proxy."""
+        """Give the arguments of a proxy."""
         return self.row("score", score), self.row("order", order), m, sampled
 
     def draft(self, node: Node, chooser: Chooser) -> tuple[Any, ...]:
-        """The arguments of a rule that drafts siblings."""
+        """Give the arguments of a rule that drafts siblings."""
         return self._node(node), Coins(chooser)
 
     def verify_siblings(self, node: Node, candidates: Sequence[int], chooser: Chooser) -> tuple[Any, ...]:
-        """The arguments of a rule that verifies them."""
+        """Give the arguments of a rule that verifies them."""
         return self._node(node), list(candidates), Coins(chooser)
 
     def topology(self, shape: Any) -> tuple[Any, ...]:
-        """The arguments of a topology."""
+        """Give the arguments of a topology."""
         return (replace(shape),)
 
     def cycle_function(
@@ -130,7 +130,7 @@ class Handed:
         chooser: Chooser,
         ids: Any = None,
     ) -> tuple[Any, ...]:
-        """The arguments of a whole cycle."""
+        """Give the arguments of a whole cycle."""
         mine = copy(ids) if ids is not None else None
         return (
             lambda prefix: self.row(f"target({prefix})", _unseen(target, prefix)),

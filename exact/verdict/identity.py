@@ -44,7 +44,7 @@ class Identity:
     unknown: str = ""
 
     def record(self) -> dict[str, Any]:
-        """The identity in a document."""
+        """Give the identity in a document."""
         return {"is": self.text, "sha256": self.digest, "known": not self.unknown}
 
 
@@ -58,7 +58,7 @@ class CycleMethod:
 
 
 def as_it_runs(method: Method) -> Method:
-    """The method, or its cycle alone where it only looks like a kind known here: a subclass may do anything."""
+    """Give the method, or its cycle alone where it only looks like a kind known here: a subclass may do anything."""
     own = isinstance(method, KINDS) and kind_of(method) is None
     return CycleMethod(method.name, method.claim, method.cycle) if own else method
 
@@ -73,7 +73,7 @@ def kind_of(method: Method) -> Any:
 
 
 def identities(method: Method) -> dict[str, Identity]:
-    """The identity of each part of a method; where it is of no known kind, that of the method itself."""
+    """Give the identity of each part of a method; where it is of no known kind, that of the method itself."""
     kind, given = kind_of(method), vars(method) if hasattr(method, "__dict__") else {}
     if kind is TreeMethod:
         altered = altered_reference()
@@ -91,7 +91,7 @@ def unknown_parts(method: Method) -> str:
 
 
 def known_tree_method(method: Method) -> bool:
-    """Whether a method is a tree method all of whose parts are `rheo_core`'s own."""
+    """Tell whether a method is a tree method all of whose parts are `rheo_core`'s own."""
     if kind_of(method) is not TreeMethod:
         return False
     given = vars(method)
@@ -100,7 +100,7 @@ def known_tree_method(method: Method) -> bool:
 
 
 def verifier_name(verify: Any) -> str | None:
-    """The verification rule of `rheo_core` that a part is, or None."""
+    """Give the verification rule of `rheo_core` that a part is, or None."""
     name: str | None = _held_to_files(_verify(verify), altered_reference()).name
     return name
 
@@ -117,7 +117,7 @@ def _verify(verify: Any) -> Identity:
 
 
 def _known_rule(verify: Any) -> str | None:
-    """The name of a rule of `rheo_core`, None for any other part."""
+    """Give the name of a rule of `rheo_core`, None for any other part."""
     rule = verify
     if type(rule) is partial and not rule.args and not vars(rule):  # the default order may be said again
         default = all(name == "order" and each is verification.in_slot_order for name, each in rule.keywords.items())
@@ -144,7 +144,7 @@ def _known_proxy(proxy: Any) -> tuple[str, Any] | None:
 
 
 def _same_fields(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two named proxy rules hold the same function under the same name (a copy that was sent here)."""
+    """Tell whether two named proxy rules hold the same function under the same name (a copy that was sent here)."""
     return one.keys() == other.keys() and all(
         each is other[name] or (type(each) in PLAIN and type(each) is type(other[name]) and each == other[name])
         for name, each in one.items()
@@ -161,7 +161,7 @@ def _user_part(part: Any) -> Identity:
 
 
 def _described(part: Any) -> str:
-    """A part in words, with what is bound to it."""
+    """Give a part in words, with what is bound to it."""
     if isinstance(part, partial):
         bound = [*map(_described, part.args), *(f"{name}={_described(each)}" for name, each in part.keywords.items())]
         return f"partial({', '.join([_described(part.func), *bound])})"
@@ -226,7 +226,7 @@ def _closure(part: types.FunctionType) -> list[Any]:
 
 
 def is_ours(part: Any, depth: int = 8) -> bool:
-    """Whether a part is code of this project with nothing of a user's bound to it, however it calls itself."""
+    """Tell whether a part is code of this project with nothing of a user's bound to it, however it calls itself."""
     if type(part) in PLAIN or isinstance(part, np.dtype):
         return True
     if not depth:

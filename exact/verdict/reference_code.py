@@ -52,7 +52,7 @@ Pairs = dict[tuple[int, int], tuple[Any, Any]]
 
 
 def altered_reference() -> str:
-    """The first name of the loaded reference code that is not what its file defines; "" where all are.
+    """Give the first name of the loaded reference code that is not what its file defines; "" where all are.
 
     What the code finds outside of itself (NumPy, the built-in functions of Python) is taken as it stands.
     """
@@ -97,7 +97,7 @@ class Whole:
         return cls(held, [pair for pair in leaves if type(pair[0]) is not dict], names, _modules(names))
 
     def holds(self) -> bool:
-        """Whether all of it holds the very objects that it held then."""
+        """Tell whether all of it holds the very objects that it held then."""
         return (
             _identical(self.modules, _modules(self.names))
             and all(_identical(held, _contents(each)) for each, held in self.held)
@@ -157,7 +157,7 @@ def _path(name: str) -> Path:
 
 @cache
 def _copy(name: str) -> types.ModuleType:
-    """A module as its file defines it, whatever became of the loaded one; its imports are the loaded modules."""
+    """Give a module as its file defines it, whatever became of the loaded one; its imports are the loaded modules."""
     path = _path(name)
     made = types.ModuleType(name)
     made.__file__, made.__package__ = str(path), name if path.stem == "__init__" else name.rpartition(".")[0]
@@ -218,7 +218,7 @@ def _pieces(each: Any) -> dict[Any, Any]:
 
 
 def _at_home(loaded: Any, fresh: Any) -> bool:
-    """Whether a function finds its globals in the loaded module of the name that the copy's have."""
+    """Tell whether a function finds its globals in the loaded module of the name that the copy's have."""
     if not isinstance(loaded, types.FunctionType):
         return True
     home = sys.modules.get(str(fresh.__globals__.get("__name__")))
@@ -233,7 +233,7 @@ def _held(cell: types.CellType) -> Any:
 
 
 def _same(loaded: Any, fresh: Any) -> bool:
-    """Whether two objects of one type, made of nothing further, are equal."""
+    """Tell whether two objects of one type, made of nothing further, are equal."""
     if isinstance(loaded, (*PLAIN, types.CodeType, set, frozenset, np.dtype)):
         return bool(loaded == fresh)
     if isinstance(loaded, ContextVar | dict | tuple | list):

@@ -51,7 +51,7 @@ class DeterministicModel:
         self.name = name
 
     def __call__(self, prefix: Prefix) -> Any:
-        """The row at `prefix`."""
+        """Give the row at `prefix`."""
         watch = _WATCH.get()
         with nullcontext() if watch is None else watch.paused():
             first, second = self.model(prefix), self.model(prefix)
@@ -62,7 +62,7 @@ class DeterministicModel:
 
 
 def _plain(row: Any) -> Any:
-    """A row as plain numbers; None for what is no row, which is refused elsewhere."""
+    """Give a row as plain numbers; None for what is no row, which is refused elsewhere."""
     if isinstance(row, DraftRow):
         return plain_row(row)
     try:
@@ -97,7 +97,7 @@ PARTS = {
 
 
 def own_parts(rule: Method) -> dict[str, Any]:
-    """The parts of a method that are not this project's own code, by what they are handed."""
+    """Give the parts of a method that are not this project's own code, by what they are handed."""
     found = {kind: getattr(rule, name) for kind, (of, name) in PARTS.items() if isinstance(rule, of)}
     found = found or {"cycle_function": rule.cycle}
     return {kind: part for kind, part in found.items() if not is_ours(part)}
@@ -117,7 +117,7 @@ class Part:
         self.part = part
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The part's answer."""
+        """Give the part's answer."""
         return self.watch.call(self.kind, self.part, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
@@ -147,7 +147,7 @@ class RuleWatch:
         self._stale = False
 
     def rule(self, rule: Any, parts: dict[str, Any]) -> Method:
-        """The rule with its parts watched."""
+        """Give the rule with its parts watched."""
         wrapped: dict[str, Any] = {kind: Part(self, kind, part) for kind, part in parts.items()}
         if "proxy" in wrapped:
             self.proxy = wrapped["proxy"] = WatchedProxy(wrapped["proxy"], parts["proxy"], rule.name)
@@ -157,7 +157,7 @@ class RuleWatch:
         return CycleMethod(rule.name, rule.claim, wrapped["cycle_function"])
 
     def call(self, kind: str, part: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """One call of a part: with copies of its arguments, and nothing changed behind it."""
+        """Give one call of a part: with copies of its arguments, and nothing changed behind it."""
         if self._stale and not self.running:
             self.renew()
         self.calls += 1
@@ -278,13 +278,13 @@ def _call(part: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _weight(args: Any) -> Fraction:
-    """The probability of the branch that a call stands in, as far as it was drawn when the call broke."""
+    """Give the probability of the branch that a call stands in, as far as it was drawn when the call broke."""
     walk = next((each.walk for each in args if isinstance(each, ExhaustiveChooser)), None)
     return ALL_MASS if walk is None else fraction(walk.weight)
 
 
 def _anything(kind: str, args: Any) -> Any:
-    """An answer for a branch that only rounding reaches, and that breaks there."""
+    """Give an answer for a branch that only rounding reaches, and that breaks there."""
     if kind == "draft":
         return []
     row = args[0].p if kind == "verify_siblings" else args[0](args[2]) if kind == "cycle_function" else args[0]

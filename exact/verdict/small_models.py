@@ -27,7 +27,7 @@ SMALL_WEIGHTS: tuple[tuple[tuple[int, ...], ...], ...] = (
 
 
 def law_of(weights: Sequence[int]) -> LawRow:
-    """Integer weights of positive sum as a law.
+    """Integer weights of positive sum as a distribution.
 
     >>> [str(mass) for mass in law_of([1, 2, 0])]
     ['1/3', '2/3', '0']
@@ -42,7 +42,7 @@ class RowsByPrefix:
     rows: tuple[LawRow, ...]
 
     def __call__(self, prefix: Prefix) -> LawRow:
-        """The law at `prefix`."""
+        """Give the distribution at `prefix`."""
         return self.rows[sum((place + 2) * (token + 1) for place, token in enumerate(prefix)) % len(self.rows)]
 
     def __repr__(self) -> str:

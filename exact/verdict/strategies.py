@@ -26,7 +26,7 @@ __all__ = [
 
 
 def laws(size: int, largest: int = 6) -> st.SearchStrategy[LawRow]:
-    """Laws [size] with integer weights up to `largest`: zeros, ties, near-ties and one-hot rows among them."""
+    """Distributions [size] with integer weights up to `largest`: zeros, ties, near-ties and one-hot rows among them."""
     weights = st.lists(st.integers(0, largest), min_size=size, max_size=size).filter(any)
     one_hot = st.integers(0, size - 1).map(lambda token: [int(v == token) for v in range(size)])
     near_ties = st.permutations([1000 + v for v in range(size)])
@@ -48,7 +48,7 @@ def models(size: int, most_rows: int = 3, largest: int = 6) -> st.SearchStrategy
 
 @st.composite
 def model_pairs(draw: st.DrawFn, smallest: int = 1, most: int = 4, most_rows: int = 3, largest: int = 6) -> DrawnModels:
-    """A target and a draft over `smallest` to `most` tokens; sometimes the same model twice."""
+    """Give a target and a draft over `smallest` to `most` tokens; sometimes the same model twice."""
     size = draw(st.integers(smallest, most))
     target = draw(models(size, most_rows, largest))
     draft = draw(st.one_of(models(size, most_rows, largest), st.just(target)))

@@ -33,7 +33,7 @@ RRSW_FAILS = "RRSw needs every lead present whenever the sampled node is; a clas
 
 
 def verifier_condition(verify: Verify, drafter: Drafter, prefix: Prefix, found: Iterable[TreeClass]) -> Condition:
-    """Whether V1 and V2 hold, and why: True for every p, False refuted, None where only these rows are known."""
+    """Tell whether V1 and V2 hold, and why: True for every p, False refuted, None where only these rows are known."""
     rule = verifier_name(verify)
     if rule == "algorithm_1":
         return True, ALGORITHM_1
@@ -69,7 +69,7 @@ def _contexts(each: TreeClass, prefix: Prefix) -> set[Prefix]:
 
 
 def _in_order(pool: Pool) -> bool:
-    """Whether scores fall along the slots whatever Y is, so that pruning leaves the first slots of the pool."""
+    """Tell whether scores fall along the slots whatever Y is, so that pruning leaves the first slots of the pool."""
     return all(
         all(left[3] >= right[3] for left, right in pairwise(slots))
         for slots in (pool.slots(token) for token in _drawable(pool))
@@ -129,7 +129,7 @@ def _fails(verify: Verify, drafter: Drafter, context: Prefix, closed: bool) -> s
 def _law(
     verify: Verify, p: Any, tail: Any, candidates: Sequence[int], sampled: int, lead: int
 ) -> tuple[Masses, Masses]:
-    """The law of the emitted token, and the probability that each candidate is accepted."""
+    """Give the distribution of the emitted token, and the probability that each candidate is accepted."""
     emitted: Masses = {}
     accepted: Masses = {}
     given = tail if sampled != -1 else None

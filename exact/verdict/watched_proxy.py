@@ -1,4 +1,4 @@
-"""A user's own proxy, held to be a function of the score law, the order, m and the token.
+"""A user's own proxy, held to be a function of the score distribution, the order, m and the token.
 
 Trees are merged into classes on the strength of that. A proxy that draws, counts its calls or looks at Y although it
 says that it ignores Y would pass for a rule that it is not.

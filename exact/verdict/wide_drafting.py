@@ -59,7 +59,7 @@ class PoolsByState(Drafter):
         self._states = states
 
     def pool(self, prefix: Prefix) -> Pool:
-        """The pool at `prefix`."""
+        """Give the pool at `prefix`."""
         return super().pool(self._states.standing(prefix))
 
 

@@ -50,7 +50,7 @@ class RowCell:
 
     @property
     def satisfiable(self) -> bool:
-        """Whether two laws lie in it: mass above iff mass below, some mass, and q~ has some."""
+        """Tell whether two distributions lie in it: mass above iff mass below, some mass, and q~ has some."""
         drawn = any(overlap or side < 0 for overlap, side in self.parts)
         return drawn and bool(self.above) == bool(self.below)
 
@@ -64,7 +64,7 @@ class RowCell:
         return p, q, gap
 
     def point(self, overlaps: Sequence[int], gaps: Sequence[int]) -> tuple[list[Fraction], list[Fraction]]:
-        """Laws p and q~ in the cell, from positive integers [V]; raises where they would not lie in it."""
+        """Distributions p and q~ in the cell, from positive integers [V]; raises where they would not lie in it."""
         above, below = sum(gaps[v] for v in self.above), sum(gaps[v] for v in self.below)
         p, q = [], []
         for v, (has, side) in enumerate(self.parts):
@@ -82,7 +82,7 @@ class RowCell:
 
 
 def cells(size: int, m: int, parts: Sequence[Part] = OPEN_PARTS) -> Iterator[RowCell]:
-    """Every satisfiable cell of V tokens and m leads.
+    """Yield every satisfiable cell of V tokens and m leads.
 
     With `ALL_PARTS` the faces (zeros and p = q~) are cells of their own; with `OPEN_PARTS` only the full-dimensional
     ones are listed, whose closures hold every pair of laws with p != q~, and beside them the one where p = q~.

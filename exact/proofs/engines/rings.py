@@ -14,7 +14,7 @@ Engine = Literal["flint", "sympy"]
 
 
 def generators(names: Sequence[str], engine: Engine = "flint") -> list[Any]:
-    """The generators of Z[names], one for each name."""
+    """Give the generators of Z[names], one for each name."""
     if not names:
         return []
     if engine == "sympy":
@@ -45,7 +45,7 @@ def sign(polynomial: Any) -> int | None:
 
 
 def cancelled(numerator: Any, denominator: Any) -> tuple[Any, Any]:
-    """The fraction without its common factor."""
+    """Give the fraction without its common factor."""
     if isinstance(numerator, int) or isinstance(denominator, int):
         return numerator, denominator
     common = numerator.gcd(denominator)
@@ -57,7 +57,7 @@ def cancelled(numerator: Any, denominator: Any) -> tuple[Any, Any]:
 
 
 def value(polynomial: Any, point: Sequence[Fraction]) -> Fraction:
-    """The polynomial at a point, one number for each generator."""
+    """Give the polynomial at a point, one number for each generator."""
     if isinstance(polynomial, int):
         return Fraction(polynomial)
     total = Fraction(0)
