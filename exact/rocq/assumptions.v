@@ -1,7 +1,7 @@
 (* What the main statements rest on: nothing but Coq itself. Not part of the library:
    `make check` compiles this file and reads what it prints. *)
 From Rheo Require Import laws programs pool tree growth classes lemma7 verification cycle theorem rates.
-From Rheo Require Import rationals execution counterexamples history.
+From Rheo Require Import rationals execution counterexamples history template instances.
 
 (* One layer *)
 Print Assumptions emission_law.
@@ -37,6 +37,18 @@ Print Assumptions adaptive_rheo_lossless.
 Print Assumptions eager_run.
 Print Assumptions eager_lossless.
 Print Assumptions peeking_budget_lossy.
+(* Any growth, any verifier that meets V1 and V2 *)
+Print Assumptions template_lossless.
+Print Assumptions template_cycle.
+Print Assumptions rheo_drafting.
+Print Assumptions templated_cycle_lossless.
+Print Assumptions algorithm_1_verifies.
+Print Assumptions sequential_rejection_verifies.
+Print Assumptions vanilla_verifies.
+Print Assumptions algorithm_1_lossless.
+Print Assumptions sequential_rejection_lossless.
+Print Assumptions vanilla_lossless.
+Print Assumptions chain_lossless.
 (* Theorem 3 *)
 Print Assumptions rheo_rate.
 Print Assumptions rheo_rate_bound.
