@@ -63,13 +63,18 @@ class Nodes:
         return self.token if ids is None else ids[self.token]
 
     def host(self, ids: Tensor | None) -> Tree:
-        """The nodes as a tree of rheo_core, on the host: the one place where drafting waits for the device."""
-        columns = (self.target_ids(ids), self.parent, self.depth, self.slot, self.kind)
-        token, parent, depth, slot, kind = torch.stack(columns).cpu().numpy()
-        score = self.score.cpu().numpy()
+        """The nodes as a tree of rheo_core, on the host."""
+        return self.read(ids)[0]
+
+    def read(self, ids: Tensor | None) -> tuple[Tree, list[int]]:
+        """The tree and the numbers of its nodes' rows, in one copy: the one place where drafting waits."""
+        bits = self.score.to(torch.float64).view(torch.long)  # of a float type, so that all columns are one tensor
+        columns = (self.target_ids(ids), self.parent, self.depth, self.slot, self.kind, self.row, bits)
+        token, parent, depth, slot, kind, row, raw = torch.stack(columns).cpu().numpy()
+        score = raw.view(np.float64).astype(np.float32 if self.score.dtype == torch.float32 else np.float64)
         if np.isnan(score).any():
             raise InvalidInput("draft row", "NaN", "finite logits (-inf for a masked token)")
-        return Tree(token, parent, depth, slot, kind, score)
+        return Tree(token, parent, depth, slot, kind, score), row.tolist()
 
     def take(self, order: Tensor) -> Nodes:
         """The nodes `order` [n'], whose parents must be among them, with parents renumbered."""
@@ -95,7 +100,7 @@ class Drafted:
     @cached_property
     def tree(self) -> Tree:
         """The tree on the host."""
-        return self.nodes.host(self.ids)
+        return self._read[0]
 
     @property
     def target_ids(self) -> Tensor:
@@ -121,12 +126,11 @@ class Drafted:
         raise InvalidInput("row", row, "a row of the tree")
 
     def _row(self, node: int) -> int:
-        return 0 if node == ROOT else self._row_numbers[node]
+        return 0 if node == ROOT else self._read[1][node]
 
     @cached_property
-    def _row_numbers(self) -> list[int]:
-        numbers: list[int] = self.nodes.row.tolist()
-        return numbers
+    def _read(self) -> tuple[Tree, list[int]]:
+        return self.nodes.read(self.ids)
 
 
 def by_score(nodes: Nodes) -> Tensor:

@@ -91,12 +91,16 @@ class Seeded:
     def accept(self, probability: float, at: Address) -> bool:
         """u < probability, strictly."""
         check_probability(probability)
-        return number_at(self.key, RUN, at) < probability
+        return self.number(at) < probability
 
     def index(self, weights: Tensor, at: Address) -> int:
         """By the inverse distribution function; waits for the device."""
-        u = torch.tensor([number_at(self.key, RUN, at)], dtype=torch.float64, device=weights.device)
+        u = torch.tensor([self.number(at)], dtype=torch.float64, device=weights.device)
         return int(position(weights[None], u))
+
+    def number(self, at: Address) -> float:
+        """The number in [0, 1) at an address."""
+        return number_at(self.key, RUN, at)
 
 
 class FromChooser:

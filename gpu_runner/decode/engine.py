@@ -23,6 +23,7 @@ from gpu_runner.decode.draws import Draws
 from gpu_runner.decode.expected_tokens import ACCEPTANCE, expected_tokens
 from gpu_runner.decode.laws import check_int
 from gpu_runner.decode.methods import check_lead
+from gpu_runner.decode.one_read import ORDERS, descend_at_once
 from gpu_runner.decode.pool import TorchProxy, torch_proxy
 from gpu_runner.decode.processing import Processing
 from gpu_runner.decode.verification import TorchVerify, descend, torch_verify
@@ -172,6 +173,7 @@ class Engine:
         self.expect = expect
         parts = Parts(torch_proxy(method.proxy), torch_verify(method.verify))
         self.parts = parts if fault is None else fault(parts)
+        self.one_read = target.device.type == "cuda" and self.parts.verify in ORDERS
         self.backend = backend
         self.grow: Level = level
         if backend is not None:
@@ -204,16 +206,16 @@ class Engine:
 
         Emitted tokens are not cut at one of the `end` ids; what is expected counts none after it.
         """
-        started = now(self.target.device)
+        started = time.perf_counter()
         drafted = self.draft_tree(session, draws)
         tree = drafted.tree
-        middle = now(self.target.device)
+        middle = time.perf_counter()  # reading the tree has waited for the device
         scored = self.score(session, drafted)
         tokens, path = self.commit(session, drafted, scored, draws)
-        ended = now(self.target.device)
+        ended = now(self.target.device)  # the third wait of a cycle, after the tree's and the verification's
         known = self.expect and self.parts.verify in ACCEPTANCE
         expected = expected_tokens(tree, *self.laws(drafted, scored), self.parts.verify, end) if known else None
-        aside = now(self.target.device) - ended
+        aside = now(self.target.device) - ended if known else 0.0
         return EngineCycle(tokens, len(path), tree, middle - started, ended - middle, expected, aside)
 
     def draft_tree(self, session: Session, draws: Draws) -> Drafted:
@@ -253,7 +255,13 @@ class Engine:
     ) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Third step: verify, keep the accepted path's states, append; emitted tokens and accepted nodes."""
         law, tail = self.laws(drafted, scored)
-        tokens, path = descend(drafted.tree, law, tail, self.parts.verify, self.lead, draws, session.cycles)
+        tree, number = drafted.tree, session.cycles
+        if self.one_read:
+            which = on_device([self.parts.row(tree, node) for node in range(-1, len(tree))], self.target.device)
+            p = self.processing.law(scored.logits[which])
+            tokens, path = descend_at_once(tree, p, tail, self.parts.verify, draws, number)
+        else:
+            tokens, path = descend(tree, law, tail, self.parts.verify, self.lead, draws, number)
         rows = on_device(self.parts.kept(path), self.target.device)
         self.advance(session, rows, scored, tokens)
         return tokens, path

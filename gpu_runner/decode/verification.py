@@ -1,8 +1,8 @@
 """The verification rules of `rheo_core.verification` on device rows, and the walk down the tree that uses them.
 
 Rows stay on the device. The host waits for it once a visited node (is the target's row a law?), once a coin (its
-probability, and whether rejecting would leave any mass) and once for the emitted token. Residuals are formed before
-their coin, as in rheo_core.
+probability, and whether rejecting would leave any mass) and once for the emitted token; on a GPU `one_read` takes this
+walk's place for the rules that it knows. Residuals are formed before their coin, as in rheo_core.
 """
 
 from __future__ import annotations
@@ -122,10 +122,14 @@ def _accepted(p: Tensor, q: Tensor | None, left: Tensor, draws: Draws, at: tuple
 
 def check_target(p: Tensor) -> Tensor:
     """`p` [V] itself; raises unless it is a law: NaN, or a row of masked tokens only, must never yield a token."""
-    mass = float(p.sum(dtype=torch.float64))
-    if not abs(mass - 1) <= len(p) * torch.finfo(p.dtype).eps:
-        raise InvalidInput("target row", f"a sum of {mass}", f"a law: 1 within {len(p)} roundings of {p.dtype}")
+    check_mass(float(p.sum(dtype=torch.float64)), len(p), p.dtype)
     return p
+
+
+def check_mass(mass: float, size: int, dtype: torch.dtype) -> None:
+    """Raise unless the sum of a row of `size` tokens is 1 within that many roundings."""
+    if not abs(mass - 1) <= size * torch.finfo(dtype).eps:
+        raise InvalidInput("target row", f"a sum of {mass}", f"a law: 1 within {size} roundings of {dtype}")
 
 
 def descend(

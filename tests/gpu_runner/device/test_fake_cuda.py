@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from gpu_runner.decode.draws import Seeded
 from gpu_runner.decode.engine import Engine, Parts
@@ -89,11 +91,18 @@ def test_verification_and_the_next_cycle_stay_on_the_device(name, accepted, targ
     session = engine.start(PROMPT)
     drafted = engine.draft_tree(session, Seeded(1))
     scored = engine.score(session, drafted)
-    drafted.__dict__["tree"] = drawn_tree(FILL if name == "top-k" else SAMPLED)
-    with monkeypatch.context() as patch:  # what the host would read: rows that are laws, masses left, row numbers
-        patch.setattr(FakeTensor, "tolist", lambda t: [0.5 if t.is_floating_point() else 1] * t.numel())
-        patch.setattr(torch.Tensor, "__float__", lambda t: 1.0)
+    drafted.__dict__["_read"] = drawn_tree(FILL if name == "top-k" else SAMPLED), [1] * 6
+    reads = []
+
+    def read(tensor):
+        """What the host would read: coins, rows that sum to 1, a token."""
+        reads.append(tensor)
+        return [[1.0] * tensor.shape[1]] * len(tensor)
+
+    with monkeypatch.context() as patch, Waiting():
+        patch.setattr(FakeTensor, "tolist", read)
         tokens, path = engine.commit(session, drafted, scored, Decided(accepted))
+    assert len(reads) == 1
     assert len(tokens) == len(path) + 1
     assert bool(path) is accepted
     with Waiting():
@@ -154,6 +163,51 @@ def test_a_map_of_ids_left_on_the_host_is_seen(target, checkpoint):
     engine.draft.ids = torch.arange(11)
     with pytest.raises(Exception, match=r"cpu and cuda:0|cuda:0 and cpu|same device"), Waiting():
         engine.draft_tree(engine.start(PROMPT), Seeded(1))
+
+
+@pytest.mark.parametrize("name", ["top-k", "rheo:1"])
+def test_the_tree_and_its_row_numbers_are_one_copy(name, target, checkpoint, monkeypatch):
+    engine = engine_of(name, "eagle3", target, checkpoint)
+    drafted = engine.draft_tree(engine.start(PROMPT), Seeded(1))
+    copied = []
+
+    class Host:
+        def __init__(self, tensor):
+            copied.append(tensor)
+            self.numpy = lambda: np.zeros(tensor.shape, np.int64)
+
+    monkeypatch.setattr(torch.Tensor, "cpu", lambda tensor: Host(tensor))
+    assert len(drafted.tree) == SHAPE.budget
+    assert drafted.tails is None or len(drafted.tail(0).law) == 1
+    assert len(copied) == 1
+
+
+class Launches(TorchDispatchMode):
+    """Counts the operators that start work on the device: neither views nor empty memory."""
+
+    FREE = ("empty", "new_empty", "empty_like", "detach", "lift_fresh")
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        made = any(isinstance(each, torch.Tensor) and each.is_cuda for each in tree_leaves(result))
+        self.count += made and not func.is_view and func._schema.name.partition("::")[2] not in self.FREE
+        return result
+
+
+@pytest.mark.parametrize(("name", "most"), [("top-k", 1120), ("rheo:0", 1850), ("rheo:1", 1900)])
+def test_drafting_starts_no_more_kernels_than_it_did(name, most, target, checkpoint):
+    rule = find_method(name, TreeShape(10, 8, 59))
+    assert rule.tree_method is not None
+    engine = Engine(target, EagleDraft(checkpoint, target, "head"), rule.tree_method, rule.shape, support=9)
+    session = engine.start(PROMPT)
+    engine.catch_up(session)
+    with Launches() as launches:
+        engine.draft_tree(session, Seeded(1))
+    assert 0.9 * most < launches.count <= most
 
 
 def test_the_finished_tree_is_where_the_host_waits(target, checkpoint):
