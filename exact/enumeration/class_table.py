@@ -7,9 +7,13 @@ stand as numbers of distinct exact scores, so that the checks of appendix C run 
 from __future__ import annotations
 
 import random
+import sys
 from bisect import bisect, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from heapq import heappop, heappush
+from operator import itemgetter
 from typing import Any, overload
 
 import numpy as np
@@ -27,6 +31,7 @@ from rheo_core.tree import FILL, ROOT, SAMPLED, Tree
 ABSENT = -2
 """In a column, where a tree has fewer nodes than the budget."""
 
+POPS, BEAM = 20_000, 300  # growths followed for the most probable classes, and those of a beam where that is too few
 BLOCK = 4096  # classes that stand as Python lists at once
 
 _Slot = tuple[Key, int, int, int, int, int, Any]
@@ -83,9 +88,31 @@ def class_sample(drafter: Drafter, shape: TreeShape, states: States, count: int,
     return told_apart(lambda scores: _Listing(tables, shape, scores).sampled(count, random.Random(seed)))
 
 
+def likeliest_classes(drafter: Drafter, shape: TreeShape, states: States, count: int) -> ClassTable:
+    """The `count` most probable classes, the most probable first, without listing the others.
+
+    The same up to `POPS` growths; beyond, the most probable of a beam.
+    """
+    tables = PoolTables(drafter, states)
+    return told_apart(lambda scores: _Listing(tables, shape, scores).likeliest(count))
+
+
 def _drawn(rng: random.Random, table: PoolTable) -> int:
     """The place of a draw from q~, with its exact probability."""
     return bisect(table.cumulated, rng.randrange(table.cumulated[-1]))
+
+
+@dataclass
+class _Growing:
+    """A growth: open slots in rank order, records of the nodes, how many nodes of each depth may be expanded."""
+
+    slots: list[_Slot]
+    records: list[int]
+    room: list[int]
+
+    def copy(self) -> _Growing:
+        """An independent copy."""
+        return _Growing(self.slots[:], self.records[:], self.room[:])
 
 
 class _Listing:
@@ -130,45 +157,110 @@ class _Listing:
                 break
         return self.table(([*records], probability) for records, probability in seen.items())
 
+    def likeliest(self, count: int) -> ClassTable:
+        """The `count` most probable classes, best first: a growth is only followed while it may be one of them.
+
+        Where that takes more than `POPS` growths, the best of a beam, which need not be the most probable.
+        """
+        found: list[tuple[list[int], Any]] = []
+        waiting: list[tuple[Any, int, int, _Growing, Any, PoolTable]] = []
+        numbers = iter(range(sys.maxsize))
+
+        def wait(growing: _Growing, probability: Any, table: PoolTable, place: int) -> None:
+            """Wait with the next Y of a growth, by falling q~."""
+            if place < len(table.ranked):
+                share = probability * table.ranked[place][1]
+                heappush(waiting, (-share, next(numbers), place, growing, probability, table))
+
+        growing = self._start()
+        table = self._grow(growing, None)
+        if table is None:
+            return self.table([(growing.records, ONE)])
+        wait(growing, ONE, table, 0)
+        while waiting and len(found) < count:
+            if next(numbers) > POPS:
+                return self.table(self._beam(count))
+            negated, _, place, growing, probability, table = heappop(waiting)
+            wait(growing, probability, table, place + 1)
+            following = growing.copy()
+            further = self._grow(following, table.ranked[place][0])
+            if further is None:
+                found.append((following.records, -negated))
+                # a whole class holds what it was waited for with, so none that comes later holds more
+            else:
+                wait(following, -negated, further, 0)
+        return self.table(found)
+
+    def _beam(self, count: int) -> list[tuple[list[int], Any]]:
+        """The best classes of a beam: of the growths of as many draws, the `BEAM` most probable go on."""
+        found: list[tuple[list[int], Any]] = []
+        going: list[tuple[Any, _Growing, PoolTable]] = []
+        growing = self._start()
+        if (table := self._grow(growing, None)) is not None:
+            going = [(ONE, growing, table)]
+        while going:
+            choices = [
+                (probability * share, growing, y)
+                for probability, growing, table in going
+                for y, share in table.ranked[:BEAM]
+            ]
+            going = []
+            for probability, before, y in sorted(choices, key=itemgetter(0), reverse=True)[:BEAM]:
+                growing = before.copy()
+                table = self._grow(growing, y)
+                if table is None:
+                    found.append((growing.records, probability))
+                else:
+                    going.append((probability, growing, table))
+        return sorted(found, key=itemgetter(1), reverse=True)[:count]
+
     def _classes(self, choose: Callable[[PoolTable], int] | None = None) -> Iterator[tuple[list[int], Any]]:
         """(node records in rank order, probability) of each class; with `choose`, of one class, by its choices."""
-        budget, width, depth = self.shape.budget, self.shape.width, self.shape.depth
-        records_of, tables, states = self._records, self.tables, self.tables.states
-        start: list[_Slot] = []
-        self._open(start, self.scores.root, 0, ROOT, 0)
-        # open slots in rank order, records, how many nodes of each depth may be expanded, probability, Y of the first
-        waiting: list[Any] = [(start, [], [width] * (depth - 1) + [0], ONE, None)]
+        waiting: list[tuple[_Growing, Any, int | None]] = [(self._start(), ONE, None)]
         while waiting:
-            slots, records, room, probability, drawn = waiting.pop()
-            while slots and len(records) < budget:
-                key, level, parent, slot, kind, token, below = slots[0]
-                if kind == SAMPLED:
-                    context, parent_key = below
-                    table = tables.at(context)
-                    if drawn is None and choose is not None:
-                        drawn, share = table.draws[choose(table)]
-                        probability *= share
-                    elif drawn is None:
-                        (drawn, share), *others = table.draws
-                        for other, weight in reversed(others):
-                            waiting.append((slots[:], records[:], room[:], probability * weight, other))
-                        probability *= share
-                    y, drawn = drawn, None
-                    token = tables.target_id(y)
-                    below = states.step(context, token) if room[level - 1] else LEAF
-                del slots[0]
-                row = len(records)
-                records.append(records_of.setdefault((parent, slot, kind, token, key), len(records_of)))
-                if row + 1 == budget:
-                    break
-                if room[level - 1]:
-                    room[level - 1] -= 1
-                    self._open(slots, key, level, row, below)
-                if kind == SAMPLED:
-                    for place, each, score in table.fills(y):
-                        to = states.step(context, each) if level < depth else LEAF
-                        insort(slots, (self.scores.times(parent_key, score), level, parent, place, FILL, each, to))
-            yield records, probability
+            growing, probability, y = waiting.pop()
+            while (table := self._grow(growing, y)) is not None:
+                if choose is not None:
+                    y, share = table.draws[choose(table)]
+                else:
+                    (y, share), *others = table.draws
+                    for other, weight in reversed(others):
+                        waiting.append((growing.copy(), probability * weight, other))
+                probability *= share
+            yield growing.records, probability
+
+    def _start(self) -> _Growing:
+        growing = _Growing([], [], [self.shape.width] * (self.shape.depth - 1) + [0])
+        self._open(growing.slots, self.scores.root, 0, ROOT, 0)
+        return growing
+
+    def _grow(self, growing: _Growing, y: int | None) -> PoolTable | None:
+        """Admit nodes, the first with token `y` if it is given, up to the next draw, whose pool is returned."""
+        budget, depth, states = self.shape.budget, self.shape.depth, self.tables.states
+        slots, records, room, records_of = growing.slots, growing.records, growing.room, self._records
+        while slots and len(records) < budget:
+            key, level, parent, slot, kind, token, below = slots[0]
+            if kind == SAMPLED:
+                context, parent_key = below
+                table = self.tables.at(context)
+                if y is None:
+                    return table
+                token = self.tables.target_id(y)
+                below = states.step(context, token) if room[level - 1] else LEAF
+            del slots[0]
+            row = len(records)
+            records.append(records_of.setdefault((parent, slot, kind, token, key), len(records_of)))
+            if row + 1 == budget:
+                return None
+            if room[level - 1]:
+                room[level - 1] -= 1
+                self._open(slots, key, level, row, below)
+            if kind == SAMPLED and y is not None:
+                for place, each, score in table.fills(y):
+                    to = states.step(context, each) if level < depth else LEAF
+                    insort(slots, (self.scores.times(parent_key, score), level, parent, place, FILL, each, to))
+                y = None
+        return None
 
     def _open(self, slots: list[_Slot], key: Key, level: int, row: int, state: State) -> None:
         """Add the slots that open when the node of a row is expanded."""

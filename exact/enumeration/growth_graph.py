@@ -78,6 +78,11 @@ class PoolTable:
         scale = lcm(*(int(share.denominator) for _, share in self.draws))
         return list(accumulate(int(share * scale) for _, share in self.draws))
 
+    @cached_property
+    def ranked(self) -> list[tuple[int, Any]]:
+        """The draws by falling q~."""
+        return sorted(self.draws, key=itemgetter(1), reverse=True)
+
     def fills(self, token: int) -> list[tuple[int, int, Any]]:
         """(slot, target id, score) of the fills beside Y, a draft id."""
         most = self._pool.width - self._pool.m - 1

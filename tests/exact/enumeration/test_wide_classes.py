@@ -3,6 +3,7 @@
 The slow ways: `grown_classes`, `layered` with a class's own draws, and the checks of `exact.verdict.every_target`.
 """
 
+import json
 import random
 from dataclasses import replace
 from fractions import Fraction as F
@@ -12,10 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from exact.cli.main import app
+from exact.cli.options import run
+from exact.enumeration import class_table as exact_table
 from exact.enumeration import exact_order
 from exact.enumeration.batched_layered import LayeredBatch
 from exact.enumeration.class_checks import ClassChecks
-from exact.enumeration.class_table import ABSENT, ClassTable, class_sample, class_table
+from exact.enumeration.class_table import ABSENT, ClassTable, class_sample, class_table, likeliest_classes
 from exact.enumeration.context_states import States, read_states
 from exact.enumeration.exact_order import Scores, TooClose, told_apart
 from exact.enumeration.growth_graph import PoolTables, TooManyStates, _Walk, growth_graph
@@ -229,6 +233,39 @@ def test_a_sample_holds_distinct_classes_with_their_probabilities():
         assert all(known[each.tree.key()].probability == each.probability for each in sample)
         again = class_sample(case.drafter, case.shape, case.states(), 20, seed=1)
         assert [each.tree for each in again] == [each.tree for each in sample]
+
+
+def likeliest_are_right():
+    """Whether the five most probable classes of some cases are those of a list of all."""
+    for case, classes in cases()[:80]:
+        found = likeliest_classes(case.drafter, case.shape, case.states(), 5)
+        known = {each.tree.key(): each.probability for each in classes}
+        if [each.probability for each in found] != sorted(known.values(), reverse=True)[:5]:
+            return False
+        assert all(known[each.tree.key()] == each.probability for each in found)
+    return True
+
+
+def test_the_most_probable_classes_come_first(monkeypatch):
+    assert likeliest_are_right()
+    monkeypatch.setattr(exact_table, "POPS", 0)
+    assert likeliest_are_right()  # a beam that is wider than the cases are
+    monkeypatch.setattr(exact_table, "BEAM", 1)
+    assert not likeliest_are_right()
+
+
+def test_classes_counts_more_than_it_lists(tmp_path, capsys):
+    """Beyond --limit they are counted in a graph and the most probable are listed, as a list of all has them."""
+    rows = tmp_path / "rows.json"
+    rows.write_text(json.dumps({"contexts": {"*": {"target": [0.5, 0.25, 0.25], "draft": [0.5, 0.375, 0.125]}}}))
+    line = ["classes", "--rows", str(rows), "--width", "3", "--depth", "5", "--budget", "20", "--json"]
+    assert run(app, line) == 0
+    (whole,) = json.loads(capsys.readouterr().out)["results"]
+    assert run(app, [*line, "--limit", "20"]) == 0
+    (part,) = json.loads(capsys.readouterr().out)["results"]
+    assert part["count"] == whole["count"] == len(whole["classes"]) > 24 == len(part["classes"])
+    assert [each["probability"] for each in part["classes"]] == [each["probability"] for each in whole["classes"][:24]]
+    assert run(app, [*line, "--limit", "0"]) == 2
 
 
 def test_states_are_read_from_a_function_and_known_of_a_table_of_rows():
