@@ -1,7 +1,7 @@
 (* What the main statements rest on: nothing but Coq itself. Not part of the library:
    `make check` compiles this file and reads what it prints. *)
 From Rheo Require Import laws programs pool tree growth classes lemma7 verification cycle theorem rates.
-From Rheo Require Import rationals execution counterexamples history template instances.
+From Rheo Require Import rationals execution counterexamples history template instances rounding.
 
 (* One layer *)
 Print Assumptions emission_law.
@@ -54,6 +54,14 @@ Print Assumptions rheo_rate.
 Print Assumptions rheo_rate_bound.
 Print Assumptions rheo_rate_optimum.
 Print Assumptions plain_rate.
+(* Rounding and drawing *)
+Print Assumptions coupling_bound.
+Print Assumptions errors_add_up.
+Print Assumptions residual_error.
+Print Assumptions relative_error_bounds_nothing.
+Print Assumptions inverse_cdf.
+Print Assumptions inverse_cdf_draws.
+Print Assumptions drawn_positions.
 (* What runs *)
 Print Assumptions Qc_realFieldType.
 Print Assumptions mean_text_law.
