@@ -64,14 +64,15 @@ class Emitted:
     @property
     def total_variation(self) -> Fraction:
         """The distance from the target; 0 iff the layer is lossless."""
-        return Fraction(sum(abs(got - due) for got, due in zip(self.weights, self.right, strict=True)), 2 * self.scale)
+        apart = sum(abs(actual - expected) for actual, expected in zip(self.weights, self.right, strict=True))
+        return Fraction(apart, 2 * self.scale)
 
     @property
     def wrong(self) -> tuple[int, Fraction, Fraction] | None:
         """The first token whose probability is not the target's, with both; None where all are."""
-        for token, (got, due) in enumerate(zip(self.weights, self.right, strict=True)):
-            if got != due:
-                return token, Fraction(got, self.scale), Fraction(due, self.scale)
+        for token, (actual, expected) in enumerate(zip(self.weights, self.right, strict=True)):
+            if actual != expected:
+                return token, Fraction(actual, self.scale), Fraction(expected, self.scale)
         return None
 
     def law(self) -> list[Fraction]:

@@ -369,8 +369,8 @@ def wrong_line(certificate: Certificate) -> str:
 
 def probabilities(found: Counterexample) -> str:
     """Give the wrong sequence with its two probabilities."""
-    got, right = format_distinct(found.got, found.right)
-    return f"P({', '.join(map(str, found.sequence))}) = {got}, right is {right}"
+    actual, expected = format_distinct(found.got, found.right)
+    return f"P({', '.join(map(str, found.sequence))}) = {actual}, right is {expected}"
 
 
 def _shown(value: object) -> str:

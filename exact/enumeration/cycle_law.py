@@ -170,14 +170,14 @@ def compare(emitted: Emitted, pair: ModelPair, prefix: Prefix, length: int, abov
                 sequence, p = (*tokens, token), law.share(token)
                 ended = continued * p + plain.get(sequence, ZERO) + sum(mass * row.share(token) for mass, row in ends)
                 still = alive.get(sequence, ZERO)
-                got, due = ended + still, right * p
+                actual, expected = ended + still, right * p
                 rest -= p
-                if abs(got - due) > above and (result.wrong is None or result.wrong[0][:-1] == tokens):
-                    result.wrong = min(result.wrong or (sequence, got, due), (sequence, got, due))
+                if abs(actual - expected) > above and (result.wrong is None or result.wrong[0][:-1] == tokens):
+                    result.wrong = min(result.wrong or (sequence, actual, expected), (sequence, actual, expected))
                 if still and depth < length:
-                    longer[sequence] = (ended, due)
+                    longer[sequence] = (ended, expected)
                 else:
-                    result.total_variation += abs(got - due) / 2
+                    result.total_variation += abs(actual - expected) / 2
             result.total_variation += abs(off) * rest / 2
             if off and rest and (result.wrong is None or result.wrong[0][:-1] == tokens):
                 found = next((i for i in _unnamed(law, special) if abs(off) * law.share(i) > above), None)

@@ -102,7 +102,7 @@ def certify_function(
         end = None if one_cycle or not lossless else early_result(short, target, length, native)
         if end is not None:
             lossless, verdict = None, f"undecided: {_ENDS.format(end)}"
-        sequence, got, due = wrong or (None, None, None)
+        sequence, actual, expected = wrong or (None, None, None)
         most, kind = own or (None, None)
         return FunctionCertificate(
             lossless,
@@ -111,8 +111,8 @@ def certify_function(
             variation64,
             bound,
             sequence,
-            got,
-            due,
+            actual,
+            expected,
             count,
             coins,
             law,
@@ -125,7 +125,7 @@ def certify_function(
 
     if not variation:
         return certificate(True, "lossless", None, None)
-    impossible = _shortest(law, right, lambda got, due: got > 0 and due == 0)
+    impossible = _shortest(law, right, lambda actual, expected: actual > 0 and expected == 0)
     args, kwargs = in_float64(args, seen), in_float64(kwargs, seen)
     try:
         rerun = widened_function(function, seen)
@@ -190,8 +190,8 @@ def _length(law: Law) -> int:
 def _shortest(law: Law, right: Law, wrong: Callable[[Fraction, Fraction], bool]) -> Wrong | None:
     """The shortest beginning of a result whose probability is wrong, the most wrong one of its length."""
     for end in range(1, _length(law | right) + 1):
-        got, due = _begun(law, end), _begun(right, end)
-        found = [(x, got.get(x, _NONE), due.get(x, _NONE)) for x in {**due, **got}]
+        actual, expected = _begun(law, end), _begun(right, end)
+        found = [(x, actual.get(x, _NONE), expected.get(x, _NONE)) for x in {**expected, **actual}]
         found = [each for each in found if wrong(each[1], each[2])]
         if found:
             return max(found, key=lambda each: abs(each[1] - each[2]))
@@ -200,7 +200,7 @@ def _shortest(law: Law, right: Law, wrong: Callable[[Fraction, Fraction], bool])
 
 def _differing(law: Law, right: Law, law64: Law, right64: Law, bound: Fraction) -> Wrong | None:
     """The shortest wrong sequence, found in one pair of laws and told in another."""
-    found = _shortest(law64, right64, lambda got, due: abs(got - due) > bound)
+    found = _shortest(law64, right64, lambda actual, expected: abs(actual - expected) > bound)
     if found is None:
         return None
     end = len(found[0]) if isinstance(found[0], tuple) else 1

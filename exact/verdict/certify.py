@@ -326,9 +326,8 @@ def _counterexample(
 ) -> Counterexample | None:
     if compared.wrong is None:
         return None
-    sequence, got, right = compared.wrong
+    sequence, actual, expected = compared.wrong[0], *map(fraction, compared.wrong[1:])
     lead = _lead(rule, shape)
     rows = Transcript.of(models, lead)
-    return Counterexample(
-        rows.target, rows.draft, shape, lead, sequence, fraction(got), fraction(right), rule.name, rows.ids, cycles
-    )
+    name, ids = rule.name, rows.ids
+    return Counterexample(rows.target, rows.draft, shape, lead, sequence, actual, expected, name, ids, cycles)
