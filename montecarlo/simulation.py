@@ -41,7 +41,7 @@ class Bars:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CheckVerdict:
     """One check: its numbers and which of its tests raised an alarm ("" for none)."""
 
     name: str
@@ -63,7 +63,7 @@ class Outcome:
     acceptance_length: float
     standard_error: float
     acceptance_by_depth: tuple[float, ...]
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[CheckVerdict, ...]
     alarm: float
 
     @property
@@ -118,7 +118,7 @@ def _outcome(suite: Suite, tally: Tally, bars: Bars, stopped: bool) -> Outcome:
     verdicts = []
     for name, law in suite.laws.items():
         found = fit(tally.tables[name], law, bars.at_end, MISS)
-        verdicts.append(Verdict(name, found, _alarmed(found, bars, stopped)))
+        verdicts.append(CheckVerdict(name, found, _alarmed(found, bars, stopped)))
     return Outcome(
         cycles=n,
         stopped_early=stopped,

@@ -50,7 +50,7 @@ RULES: Mapping[Any, CandidateOrder] = MappingProxyType(
 
 
 @dataclass
-class Step:
+class VerifyingStep:
     """One parent in each of n cycles: its children by slot, the running residual, and the numbers of its coins."""
 
     trees: Trees
@@ -119,7 +119,7 @@ def verify(
         source.check(p, table)
         codes = np.where(nodes < 0, root_codes(len(nodes)), trees.code[cycles, nodes])
         child = trees.children(cycles, nodes, table.slots)
-        step = Step(trees, cycles, child, p, table, rows, uniforms, streams[cycles], codes)
+        step = VerifyingStep(trees, cycles, child, p, table, rows, uniforms, streams[cycles], codes)
         below = np.full(len(cycles), -1, dtype=np.int64)
         for slot, sampled in rule.turns(table.slots, source.m):
             won = step.try_slot(slot, sampled, below < 0, rule)

@@ -12,7 +12,7 @@ from exact.enumeration.rationals import rational_models
 from exact.enumeration.size_estimate import ANNOUNCED, Work, work
 from exact.methods.load import label, own_errors
 from exact.methods.rows_file import Rows
-from exact.verdict.graph_certificate import Bounds, within
+from exact.verdict.graph_certificate import GraphLimits, within
 from exact.verdict.identity import known_tree_method
 from exact.verdict.wide_drafting import BY_TWIN, MOST_LISTED, REPLAYED, STATES
 from rheo_core import InvalidInput, Method, ModelPair, TreeMethod, TreeShape
@@ -58,7 +58,7 @@ def followed(progress: Progress, task: TaskID, limit: int | None = None) -> Iter
         progress.update(task, description=f"{what}, {done:,} of {of:,}" if of else what)
 
     try:
-        with within(Bounds(limit or MOST_LISTED, STATES, tick)):
+        with within(GraphLimits(limit or MOST_LISTED, STATES, tick)):
             yield
     except KeyboardInterrupt as error:
         for note in getattr(error, "__notes__", []):

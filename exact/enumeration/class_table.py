@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from exact.enumeration.context_states import State, States
 from exact.enumeration.exact_order import Key, Scores, told_apart
-from exact.enumeration.growth_graph import LEAF, PoolTable, PoolTables
+from exact.enumeration.growth_graph import LEAF, GraphPools, PoolTables
 from exact.enumeration.rationals import ONE
 from exact.enumeration.tree_classes import TreeClass
 from rheo_core import TreeShape
@@ -97,7 +97,7 @@ def likeliest_classes(drafter: Drafter, shape: TreeShape, states: States, count:
     return told_apart(lambda scores: _Listing(tables, shape, scores).likeliest(count))
 
 
-def _drawn(rng: random.Random, table: PoolTable) -> int:
+def _drawn(rng: random.Random, table: GraphPools) -> int:
     """The place of a draw from q~, with its exact probability."""
     return bisect(table.cumulated, rng.randrange(table.cumulated[-1]))
 
@@ -163,10 +163,10 @@ class _Listing:
         Where that takes more than `POPS` growths, the best of a beam, which need not be the most probable.
         """
         found: list[tuple[list[int], Any]] = []
-        waiting: list[tuple[Any, int, int, _Growing, Any, PoolTable]] = []
+        waiting: list[tuple[Any, int, int, _Growing, Any, GraphPools]] = []
         numbers = iter(range(sys.maxsize))
 
-        def wait(growing: _Growing, probability: Any, table: PoolTable, place: int) -> None:
+        def wait(growing: _Growing, probability: Any, table: GraphPools, place: int) -> None:
             """Wait with the next Y of a growth, by falling q~."""
             if place < len(table.ranked):
                 share = probability * table.ranked[place][1]
@@ -194,7 +194,7 @@ class _Listing:
     def _beam(self, count: int) -> list[tuple[list[int], Any]]:
         """The best classes of a beam: of the growths of as many draws, the `BEAM` most probable go on."""
         found: list[tuple[list[int], Any]] = []
-        going: list[tuple[Any, _Growing, PoolTable]] = []
+        going: list[tuple[Any, _Growing, GraphPools]] = []
         growing = self._start()
         if (table := self._grow(growing, None)) is not None:
             going = [(ONE, growing, table)]
@@ -214,7 +214,7 @@ class _Listing:
                     going.append((probability, growing, table))
         return sorted(found, key=itemgetter(1), reverse=True)[:count]
 
-    def _classes(self, choose: Callable[[PoolTable], int] | None = None) -> Iterator[tuple[list[int], Any]]:
+    def _classes(self, choose: Callable[[GraphPools], int] | None = None) -> Iterator[tuple[list[int], Any]]:
         """(node records in rank order, probability) of each class; with `choose`, of one class, by its choices."""
         waiting: list[tuple[_Growing, Any, int | None]] = [(self._start(), ONE, None)]
         while waiting:
@@ -234,7 +234,7 @@ class _Listing:
         self._open(growing.slots, self.scores.root, 0, ROOT, 0)
         return growing
 
-    def _grow(self, growing: _Growing, y: int | None) -> PoolTable | None:
+    def _grow(self, growing: _Growing, y: int | None) -> GraphPools | None:
         """Admit nodes, the first with token `y` if it is given, up to the next draw, whose pool is returned."""
         budget, depth, states = self.shape.budget, self.shape.depth, self.tables.states
         slots, records, room, records_of = growing.slots, growing.records, growing.room, self._records

@@ -52,7 +52,7 @@ class GrowthGraph:
     options: int
 
 
-class PoolTable:
+class GraphPools:
     """One state's pool as growth needs it: what is open at once, and how it goes on after Y."""
 
     def __init__(self, pool: Pool, target_id: Callable[[int], int]) -> None:
@@ -111,14 +111,14 @@ class PoolTables:
             raise NotGrowable("construction", "grown", "a proxy that ignores the sampled token (else: layered)")
         self.drafter, self.states = drafter, states
         self.target_id = drafter.pair.target_id
-        self._tables: dict[State, PoolTable] = {}
+        self._tables: dict[State, GraphPools] = {}
         self._options: dict[tuple[State, bool], list[Option]] = {}
 
-    def at(self, state: State) -> PoolTable:
+    def at(self, state: State) -> GraphPools:
         """The pool of one state."""
         if state not in self._tables:
             pool = self.drafter.pool(self.states.prefix(state))
-            self._tables[state] = PoolTable(pool, self.target_id)
+            self._tables[state] = GraphPools(pool, self.target_id)
         return self._tables[state]
 
     def options(self, state: State, inner: bool) -> list[Option]:
@@ -143,10 +143,10 @@ def growth_graph(
     Raises `NotGrowable` for proxies that growth cannot follow, and `TooManyStates`.
     """
     tables = PoolTables(drafter, states)
-    return told_apart(lambda scores: _Walk(tables, shape, scores).all(most, tick))
+    return told_apart(lambda scores: _GraphWalk(tables, shape, scores).all(most, tick))
 
 
-class _Walk:
+class _GraphWalk:
     """One walk, with everything that is the same wherever it is met kept once.
 
     An entry is (key of its score, depth, key of its parent's score, which of the parents of that key and depth, slot,

@@ -202,7 +202,7 @@ class RowStore:
         return row
 
 
-class Rows:
+class DrawnRows:
     """The whole rows of one enumeration: what is drawn from long rows on a run, and what became of it."""
 
     def __init__(self, store: RowStore, on: bool = True) -> None:
@@ -291,7 +291,7 @@ def row_outcomes(
     way, while a number waits to be read, all runs are made once more with plain numbers.
     """
     store = RowStore() if store is None else store
-    rows = Rows(store, _WHOLE.get())
+    rows = DrawnRows(store, _WHOLE.get())
     runs = _Runs(program, rows, steps)
     try:
         ended = list(runs.made())
@@ -301,11 +301,11 @@ def row_outcomes(
         if not (rows.unread or rows.forced or isinstance(error, Spoiled)):
             raise
     runs.forget()
-    return list(_Runs(program, Rows(store, on=False), steps).made())
+    return list(_Runs(program, DrawnRows(store, on=False), steps).made())
 
 
 class _Runs:
-    def __init__(self, program: Callable[[ExhaustiveChooser, Keep], Any], rows: Rows, steps: Noted | None) -> None:
+    def __init__(self, program: Callable[[ExhaustiveChooser, Keep], Any], rows: DrawnRows, steps: Noted | None) -> None:
         self.program = program
         self.rows = rows
         self.steps = steps

@@ -15,7 +15,7 @@ from gmpy2 import mpq
 
 from exact.enumeration.rationals import ONE, ZERO, exact, fraction
 from exact.enumeration.walk import ExhaustiveChooser, Walk
-from exact.enumeration.whole_rows import Rows, RowStore, WholeRow
+from exact.enumeration.whole_rows import DrawnRows, RowStore, WholeRow
 from exact.interception.symbolic import Coin, Uniform
 from exact.interception.symbolic_maps import (
     FLOAT_TYPES,
@@ -149,7 +149,7 @@ class Tracer:
     def __init__(self, coins: Coins = "ideal", whole: bool = False) -> None:
         self.walk = Walk()
         self.store = RowStore()
-        self.rows = Rows(self.store, on=whole)
+        self.rows = DrawnRows(self.store, on=whole)
         self.tensors: dict[Any, list[WholeRow]] = {}
         self.coins = coins
         self.active = True

@@ -16,7 +16,7 @@ from exact.interception.torch_law import Interception
 Choices = tuple[int, ...]
 
 
-class StepLaws:
+class RowLaws:
     """The options of every draw with their weights, by the choices made before it."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class StepLaws:
             self._steps.setdefault(choices, [])
             yield result, weight
 
-    def furthest(self, other: StepLaws) -> Fraction:
+    def furthest(self, other: RowLaws) -> Fraction:
         """The largest total variation between two draws after equal choices; 1 where one of the two draws nothing."""
         return max((_apart(options, other._steps.get(at)) for at, options in self._steps.items()), default=Fraction(0))
 

@@ -16,7 +16,7 @@ from exact.interception.float64_rerun import default_eps, float64_throughout, in
 from exact.interception.function_certificate import FunctionCertificate, Law
 from exact.interception.narrow_inputs import NarrowInputs, declared_type
 from exact.interception.session import Coins
-from exact.interception.step_laws import StepLaws
+from exact.interception.step_laws import RowLaws
 from exact.interception.targets import (
     EPS64,
     Target,
@@ -84,7 +84,7 @@ def certify_function(
     target = target if callable(target) else copied(target)
     native = Interception(coins, limit, beside=target)
     wide = Interception(coins, limit, lambda: float64_throughout(seen), beside=target)
-    steps, steps64 = StepLaws(), StepLaws()
+    steps, steps64 = RowLaws(), RowLaws()
     law = renamed(steps.outcomes(native, function, *args, **kwargs), one_by_one)
     law, right, rounded, vocabulary = compared(law, target, length, native, args, kwargs)
     variation = total_variation(law, right)

@@ -44,7 +44,7 @@ CONDITIONS = {"algorithm_1": ALGORITHM_1, "vanilla": VANILLA, "rrsw": RRSW}
 
 
 @dataclass(frozen=True)
-class Bounds:
+class GraphLimits:
     """How far to go: classes that are listed one by one, states of a graph, and who is told how far it is."""
 
     listed: int = MOST_LISTED
@@ -52,11 +52,11 @@ class Bounds:
     tick: Tick = silent
 
 
-_BOUNDS: ContextVar[Bounds | None] = ContextVar("bounds", default=None)
+_BOUNDS: ContextVar[GraphLimits | None] = ContextVar("bounds", default=None)
 
 
 @contextmanager
-def within(bounds: Bounds) -> Iterator[None]:
+def within(bounds: GraphLimits) -> Iterator[None]:
     """Within, certificates keep to these bounds."""
     token = _BOUNDS.set(bounds)
     try:
@@ -184,7 +184,7 @@ def graph_certificate(
     `draft` is the model as it was given, `inputs()` what was certified. Refused, with what is known, where the graph
     itself is too large.
     """
-    bounds = _BOUNDS.get() or Bounds()
+    bounds = _BOUNDS.get() or GraphLimits()
     expected = expected_classes(rule, models, prefix, shape, min(FEW, bounds.listed))
     if expected <= bounds.listed or not isinstance(rule, TreeMethod):
         return None

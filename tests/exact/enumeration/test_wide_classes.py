@@ -22,7 +22,7 @@ from exact.enumeration.class_checks import ClassChecks
 from exact.enumeration.class_table import ABSENT, ClassTable, class_sample, class_table, likeliest_classes
 from exact.enumeration.context_states import States, read_states
 from exact.enumeration.exact_order import Scores, TooClose, told_apart
-from exact.enumeration.growth_graph import PoolTables, TooManyStates, _Walk, growth_graph
+from exact.enumeration.growth_graph import PoolTables, TooManyStates, _GraphWalk, growth_graph
 from exact.enumeration.rationals import exact, rational_models
 from exact.enumeration.tree_classes import grown_classes
 from exact.methods.rows_file import Rows
@@ -121,12 +121,12 @@ def test_the_graph_counts_the_classes():
 
 def test_a_graph_that_merges_too_much_would_be_seen(monkeypatch):
     """Planted: states that differ only in how many nodes a level may still expand are one."""
-    right = _Walk._add
+    right = _GraphWalk._add
 
     def careless(self, level, slots, left, room, ways):
         right(self, level, slots, left, (*[self.shape.width] * (len(room) - 1), 0), ways)
 
-    monkeypatch.setattr(_Walk, "_add", careless)
+    monkeypatch.setattr(_GraphWalk, "_add", careless)
     assert graph_counts(Case.states)
 
 

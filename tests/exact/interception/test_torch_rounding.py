@@ -9,7 +9,7 @@ from exact.cli import options
 from exact.cli.main import app
 from exact.enumeration.walk import TooManyOutcomes
 from exact.interception import certify_function
-from exact.interception.step_laws import StepLaws
+from exact.interception.step_laws import RowLaws
 from rheo_core import InvalidInput
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra `torch`)")
@@ -127,8 +127,8 @@ def test_a_declared_type_widens_the_bound_by_its_own_rounding_alone():
 
 
 def test_a_draw_that_is_wrong_in_one_branch_is_seen_draw_by_draw():
-    assert StepLaws().furthest(StepLaws()) == 0
-    one, two = StepLaws(), StepLaws()
+    assert RowLaws().furthest(RowLaws()) == 0
+    one, two = RowLaws(), RowLaws()
     one._steps = {(): [(0, Fraction(1, 2)), (1, Fraction(1, 2))], (1,): [(0, Fraction(1))]}
     two._steps = {(): [(0, Fraction(1, 2)), (1, Fraction(1, 2))], (1,): [(1, Fraction(1))]}
     assert one.furthest(two) == 1

@@ -12,7 +12,7 @@ from exact.enumeration.batched_layered import LayeredBatch
 from exact.enumeration.class_table import ClassTable, class_sample
 from exact.verdict import graph_certificate, wide_drafting
 from exact.verdict.certificate import Certificate
-from exact.verdict.graph_certificate import Bounds, GraphCertificate, within
+from exact.verdict.graph_certificate import GraphCertificate, GraphLimits, within
 from rheo_core import InvalidInput, TreeShape
 from rheo_core.verification import algorithm_1
 from tests.pairs import alike, rational, rule, varied
@@ -24,7 +24,7 @@ ROWS = rational(5, 4, 3, 2), rational(1, 2, 3, 4)
 
 def by_graph(method="rheo", target=None, draft=None, **bounds):
     """The certificate where more than ten classes are too many to list."""
-    with within(Bounds(listed=10, **bounds)):
+    with within(GraphLimits(listed=10, **bounds)):
         return certify(method, target or alike(ROWS[1]), draft or alike(ROWS[0]), SHAPE)
 
 
