@@ -265,7 +265,6 @@ def test_bad_names_of_files_are_refused_before_the_work(folder, capsys):
     for arguments, said in (
         (["rheo", "--report", "."], "report: got ."),
         (["rheo", "--report", "no/such/page.html"], "report: got no/such/page.html"),
-        (["rheo", "--limit", "5"], "limit: got 5, expected --torch beside it"),
         (["rheo", "--seconds", "5"], "seconds: got 5"),
         (["rheo", "--target", "right"], "target: got right"),
         (["--torch", "fn <&>.py:right", "--limit", "-1"], "limit: got -1"),
