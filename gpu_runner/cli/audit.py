@@ -68,7 +68,7 @@ def command(
     from gpu_runner.decode.methods import find_methods
     from gpu_runner.measure.bench import Setting
     from gpu_runner.measure.provenance import provenance
-    from gpu_runner.model.load import find_dtype
+    from gpu_runner.model.load import find_device, find_dtype
     from montecarlo.auditing import Audit
     from montecarlo.recording import Writer
 
@@ -76,7 +76,7 @@ def command(
         check_count(counted, value, 1)
     (method,) = find_methods([name], tree.shape, tree.lead, sampling.kept)
     processing, planted = sampling.processing, find_fault(fault)
-    check_auditable(processing, find_dtype(models.dtype))
+    check_auditable(processing, find_dtype(models.dtype, find_device(models.device)))
     if method.tree_method is None and planted is not None:
         raise InvalidInput("fault", fault, f"a method that drafts, not {method.label}")
     running = Audit(alarm, seed, patterns=False)

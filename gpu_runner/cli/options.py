@@ -28,7 +28,9 @@ DraftName = Annotated[
     str, typer.Option("--draft", help="skip:LAYERS, an EAGLE-3 head or a causal LM (folder or hub name).")
 ]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or cuda:N.")]
-Dtype = Annotated[str, typer.Option("--dtype", help="float32, bf16, fp16 or float64.")]
+Dtype = Annotated[
+    str, typer.Option("--dtype", help="float32, bf16, fp16 or float64; auto: bf16 on a GPU, float32 on a CPU.")
+]
 RopeBase = Annotated[
     float | None,
     typer.Option("--rope-base", help="RoPE base of an EAGLE-3 head, if not its config's.", show_default=False),
@@ -107,7 +109,7 @@ class TargetOptions:
 
     target: Target = DEFAULT_TARGET
     device: Device = "auto"
-    dtype: Dtype = "float32"
+    dtype: Dtype = "auto"
     threads: Threads = 1
 
     def load_target(self) -> CausalModel:

@@ -180,6 +180,27 @@ def check_tree_attention(model: CausalModel) -> None:
                 f"tree logits that differ from plain ones by {difference:.2g} (relative)",
                 "a model that obeys a 4D attention mask and explicit positions",
             )
+    check_siblings(model, tokens, visible, tree)
+
+
+def check_siblings(model: CausalModel, tokens: Sequence[int], visible: Tensor, tree: Tensor) -> None:
+    """Raise where a node sees another that the mask hides: its logits change with the other's token.
+
+    The shapes are those of the tree before, so that what is hidden adds exact zeros and rounding is the same: this is
+    sharp in bfloat16 too, where a comparison with plain forwards must allow for much.
+    """
+    positions = torch.tensor([0, 1, 1, 2], device=model.device)
+    for changed in (1, 2, 3):
+        others = [*tokens[:changed], (tokens[changed] + 1) % model.vocabulary, *tokens[changed + 1 :]]
+        again, _ = model(torch.tensor(others, device=model.device), positions, visible, TreeCache())
+        hidden = ~visible[:, changed]
+        moved = float((tree - again)[hidden].abs().max() / tree.abs().max().clamp(min=1))
+        if not moved <= 8 * torch.finfo(model.dtype).eps:
+            raise InvalidInput(
+                model.name,
+                f"nodes of a tree that see a token hidden from them (their logits move by {moved:.2g})",
+                "a model that obeys a 4D attention mask",
+            )
 
 
 @contextmanager

@@ -21,11 +21,13 @@ def tokenizer_of(target: CausalModel) -> Any:
 def prompt_ids(target: CausalModel, messages: Sequence[Message], plain: bool = False) -> list[int]:
     """Token ids of a conversation, ending where the model is to answer.
 
-    The model's own chat template is used; `plain` (or a model without a template) takes the contents one after another
-    as text.
+    The model's own chat template is used; `plain` takes the contents one after another as text, which a model without
+    a template must be told: an instructed model measured on bare text is another model.
     """
     tokenizer = tokenizer_of(target)
-    if plain or not getattr(tokenizer, "chat_template", None):
+    if not plain and not getattr(tokenizer, "chat_template", None):
+        raise InvalidInput(target.name, "no chat template", "a model that has one, or --plain for prompts as bare text")
+    if plain:
         ids = tokenizer("\n".join(message["content"] for message in messages))["input_ids"]
     else:
         text = tokenizer.apply_chat_template(list(messages), add_generation_prompt=True, tokenize=False)

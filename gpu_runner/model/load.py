@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,9 @@ from gpu_runner.model.smollm2 import smollm2
 from rheo_core import InvalidInput
 
 SMOLLM2 = "smollm2"
+AUTO = "auto"
+NAMED = 5
+"""Tensors that a refusal names."""
 DTYPES = {
     "float32": torch.float32,
     "float64": torch.float64,
@@ -49,10 +52,12 @@ def find_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def find_dtype(name: str) -> torch.dtype:
-    """The type by name."""
+def find_dtype(name: str, device: torch.device | None = None) -> torch.dtype:
+    """The type by name; "auto" is bfloat16 on a CUDA `device` and float32 elsewhere."""
+    if name == AUTO:
+        return torch.bfloat16 if device is not None and device.type == "cuda" else torch.float32
     if name not in DTYPES:
-        raise InvalidInput("dtype", name, f"one of {', '.join(DTYPES)}")
+        raise InvalidInput("dtype", name, f"one of {', '.join([AUTO, *DTYPES])}")
     return DTYPES[name]
 
 
@@ -65,12 +70,12 @@ def load_target(spec: str, device: torch.device, dtype: str) -> CausalModel:
 
 def load_model(spec: str, device: torch.device, dtype: str) -> CausalModel:
     """A causal LM with its tokenizer."""
-    kind = find_dtype(dtype)
+    kind = find_dtype(dtype, device)
     place = smollm2(_unpacked) if spec == SMOLLM2 else Path(spec)
     _check_place(spec, place, "model")
     with memory(f"the weights of {spec}"):
         if place.suffix == ".gguf":
-            model, tokenizer = load_gguf(place, dtype)
+            model, tokenizer = load_gguf(place, kind)
         else:
             model, tokenizer = _pretrained(str(place) if place.exists() else spec, {}, kind)
         return CausalModel(model.to(device), spec, tokenizer)
@@ -85,19 +90,19 @@ def _check_place(spec: str, place: Path, name: str) -> None:
 
 def _unpacked(gguf: Path, folder: Path) -> None:
     """De-quantise to float32 and save model, tokenizer and chat template as transformers keeps them."""
-    model, tokenizer = load_gguf(gguf, "float32")
+    model, tokenizer = load_gguf(gguf, torch.float32)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
 
-def load_gguf(path: Path, dtype: str) -> tuple[Any, Any]:
+def load_gguf(path: Path, dtype: torch.dtype) -> tuple[Any, Any]:
     """A de-quantised model and its tokenizer from a GGUF file."""
     from transformers import GgufConfig
 
     if not path.is_file():
         raise InvalidInput("GGUF file", str(path), "a file")
     named = {"gguf_file": path.name}
-    return _pretrained(str(path.parent), named, find_dtype(dtype), quantization_config=GgufConfig(dequantize=True))
+    return _pretrained(str(path.parent), named, dtype, quantization_config=GgufConfig(dequantize=True))
 
 
 def _pretrained(place: str, named: dict[str, str], dtype: torch.dtype, **options: Any) -> tuple[Any, Any]:
@@ -106,15 +111,42 @@ def _pretrained(place: str, named: dict[str, str], dtype: torch.dtype, **options
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     try:
-        model = AutoModelForCausalLM.from_pretrained(place, dtype=dtype, **named, **options)
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            place, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True, **named, **options
+        )
     except (OSError, ValueError, KeyError, ImportError) as error:
         reason = " ".join(str(error).split())[:200]
         raise InvalidInput("model", place, f"a causal LM: hub name, folder or GGUF file ({reason})") from None
+    model, report = loaded
+    check_weights(place, report)
     try:
         tokenizer = AutoTokenizer.from_pretrained(place, **named)
     except (OSError, ValueError, KeyError, ImportError):
         tokenizer = None
     return model, tokenizer
+
+
+def check_weights(place: str, report: Mapping[str, Any]) -> None:
+    """Raise unless every tensor of the model came from its files, in its shape, and the files hold no other.
+
+    transformers fills what is missing with random numbers and only warns; such a model still answers and still drafts.
+    """
+    unexpected = sorted(report["unexpected_keys"])
+    mismatched = [f"{name} {list(found)} for {list(wanted)}" for name, found, wanted in report["mismatched_keys"]]
+    if any(name.startswith(("fc.", "midlayer.")) for name in unexpected):
+        raise InvalidInput(
+            place,
+            f"a draft head of another kind (it holds {unexpected[0]} and is no EAGLE-3 head: EAGLE-1, EAGLE-2?)",
+            "an EAGLE-3 head or a whole causal LM",
+        )
+    for kind, names in (("missing", sorted(report["missing_keys"])), ("mis-shaped", mismatched), ("extra", unexpected)):
+        if names:
+            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            raise InvalidInput(
+                place,
+                f"{kind} tensors: {', '.join(names[:NAMED])}{more}",
+                "the model's tensors, all of them and no other",
+            )
 
 
 def load_draft(spec: str, target: CausalModel, dtype: str, rope_base: float | None = None) -> Draft:

@@ -143,7 +143,7 @@ def _rope_base(layer: Mapping[str, Any], given: float | None, path: Path) -> flo
     """The base asked for, else the file's, else the official code's default; scaled RoPE is refused."""
     parameters = layer.get("rope_parameters") or {}
     scaling = layer.get("rope_scaling") or parameters
-    kind = scaling.get("rope_type", scaling.get("type", "default"))
+    kind = scaling.get("rope_type", scaling.get("type", "unnamed" if "factor" in scaling else "default"))
     if kind != "default":
         raise InvalidInput(f"{path}: rope_scaling", kind, 'none ("default"): a scaled RoPE is not supported for heads')
     base = next(b for b in (given, layer.get("rope_theta"), parameters.get("rope_theta"), ROPE_BASE) if b is not None)
@@ -196,9 +196,34 @@ def read_checkpoint(folder: Path, rope_base: float | None = None) -> Checkpoint:
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:
     """All tensors of a folder: safetensors, or a .bin read without running any code in it."""
+    index = next((found for name in PRETRAINED_FILES if (found := folder / f"{name}.index.json").is_file()), None)
     path = next((folder / name for name in PRETRAINED_FILES if (folder / name).is_file()), None)
+    if path is None and index is not None:
+        return _read_shards(index)
     if path is None:
         raise InvalidInput(str(folder), "no weights", f"{' or '.join(PRETRAINED_FILES)} in it")
+    return _read_file(path)
+
+
+def _read_shards(index: Path) -> dict[str, Tensor]:
+    """The tensors of a sharded checkpoint, each from the file that its index names, and no other."""
+    try:
+        places: dict[str, str] = json.loads(index.read_text())["weight_map"]
+        names = sorted(set(places.values()))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidInput(str(index), f"{type(error).__name__}: {error}", "an index with a weight_map") from None
+    found: dict[str, Tensor] = {}
+    for name in names:
+        if Path(name).name != name or not (index.parent / name).is_file():
+            raise InvalidInput(str(index), name, "the name of a file beside it")
+        shard = _read_file(index.parent / name)
+        if shard.keys() != {tensor for tensor, place in places.items() if place == name}:
+            raise InvalidInput(str(index.parent / name), sorted(shard), f"the tensors that {index.name} places there")
+        found |= shard
+    return found
+
+
+def _read_file(path: Path) -> dict[str, Tensor]:
     try:
         with memory(str(path)):
             if path.suffix == ".safetensors":
