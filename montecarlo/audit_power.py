@@ -78,7 +78,7 @@ def growth(
         where=[""] * count,
     )
     ratio = TOLERANT_RATIO if tolerance else RATIO
-    wealth = Wealth(POSITIONS, ONE_SIDED, SHARES, tolerance, np.where(ONE_SIDED, ratio, 1))
+    wealth = Wealth(POSITIONS + 1, ONE_SIDED, SHARES, tolerance, np.where(ONE_SIDED, ratio, 1))
     first, second = np.zeros(wealth.bar(alarm).shape), np.zeros(wealth.bar(alarm).shape)
     for point in range(GRID):
         found = excesses(chunk, np.full(count, (point + 0.5) / GRID), ratio)

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from montecarlo import causes
 from montecarlo.betting import Wealth, visible_excess
 from montecarlo.chunks import Chunk
 from montecarlo.copies import Copies
 from montecarlo.functions import (
+    DIRECTIONS,
     FIRST_SIGNED,
     FUNCTIONS,
     ONE_SIDED,
@@ -35,6 +37,8 @@ Floats = NDArray[np.float64]
 
 ALARM = 1e-6
 TOP = 10
+PLAIN = {each.name for each in FUNCTIONS if not (each.one_sided or each.history or each.needs_draft)}
+AT = [[function.name for function in FUNCTIONS].index(name) for name in DIRECTIONS]
 POSITIONS = 16
 
 
@@ -53,13 +57,17 @@ class Bias:
 
 @dataclass(frozen=True)
 class Position:
-    """One position in the cycle (the last one: and beyond): its evidence and the bias of the leading function there."""
+    """One position in the cycle (the last one: and beyond): its evidence and the bias of the leading function there.
+
+    Position 0 comes twice where rejections were seen: after one, and else.
+    """
 
     position: int
     tokens: int
     log10_evidence: float
     excess: float
     standard_error: float
+    after_rejection: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,6 +91,7 @@ class Report:
     first_copy: str | None = None
     repeated: int = 0
     log10_evidence_beyond_patterns: float | None = None
+    points_to: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
 
     @property
@@ -130,6 +139,18 @@ class Report:
             if bias.name in bounded
         ]
         return max(0.0, *sure) if sure else 0.0
+
+    @property
+    def visible(self) -> float:
+        """The bias of any one function of the token's place in its row that would have been seen (99 %)."""
+        return max((bias.visible for bias in self.biases if bias.name in PLAIN), default=math.inf)
+
+    def tokens_needed(self, bias: float) -> int | None:
+        """Tokens like these with which a bias of that size is seen (99 %); None where the tolerance covers it."""
+        over = bias - self.tolerance
+        if over <= 0 or math.isinf(self.visible):
+            return None
+        return math.ceil(self.tokens * ((self.visible - self.tolerance) / over) ** 2)
 
     @property
     def leading(self) -> Bias:
@@ -190,12 +211,14 @@ class Audit:
         self.tolerance = tolerance
         self._rng = np.random.default_rng([seed, 0xA0D17])
         self._ratio = TOLERANT_RATIO if tolerance else RATIO
-        self._wealth = Wealth(positions, ONE_SIDED, SHARES, tolerance, np.where(ONE_SIDED, self._ratio, 1))
+        strata = positions + 1  # the last one: position 0 after a rejection
+        self._wealth = Wealth(strata, ONE_SIDED, SHARES, tolerance, np.where(ONE_SIDED, self._ratio, 1))
         self._signs = _Signs()
-        self._patterns = Patterns(positions, tolerance) if patterns else None
+        self._patterns = Patterns(strata, tolerance) if patterns else None
         self._copies: Copies | None = None
-        shape = (positions + 1, len(FUNCTIONS))
+        shape = (strata + 1, len(FUNCTIONS))
         self._excess, self._variance, self._used = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.int64)
+        self._covariance = np.zeros((len(DIRECTIONS), len(DIRECTIONS)))
         self._unlisted = 0.0
         self.tokens = 0
         self.with_draft = 0
@@ -219,6 +242,8 @@ class Audit:
         excess[:, FIRST_SIGNED:] *= signs
         used[:, FIRST_SIGNED:] &= signs != 0
         stratum = np.minimum(chunk.position, self.positions - 1)
+        if chunk.past is not None:
+            stratum = np.where(chunk.past.after_rejection, self.positions, stratum)
         path = self._wealth.play(excess, stratum, used)
         if self._patterns is not None:
             self._patterns.update(chunk, v, stratum)
@@ -228,6 +253,7 @@ class Audit:
             path[~possible] = math.inf  # no lossless engine emits such a token
         self._note(path, chunk)
         self._sum(excess, np.where(used, found.variance, 0), used, stratum)
+        self._covariance += found.covariance
         self._unlisted += float(chunk.p[index, chunk.size - 1][chunk.short].sum())
         self.tokens += len(chunk)
         self.with_draft += int(chunk.has_draft.sum())
@@ -248,6 +274,8 @@ class Audit:
     def report(self, unused_fields: Iterable[str] = ()) -> Report:
         """What has been found so far."""
         copies, looked = self._copies or Copies(), self._patterns
+        positions = tuple(self._by_position())
+        directions = causes.directions(self._excess[0, AT], self._covariance, self.with_draft > 0)
         return Report(
             tokens=self.tokens,
             with_draft=self.with_draft,
@@ -257,7 +285,7 @@ class Audit:
             impossible=self.impossible,
             first_impossible=self.first_impossible,
             biases=tuple(self._biases()),
-            positions=tuple(self._by_position()),
+            positions=positions,
             unused_fields=tuple(sorted(unused_fields)),
             tolerance=self.tolerance,
             unlisted=self._unlisted / max(self.tokens, 1),
@@ -266,6 +294,7 @@ class Audit:
             first_copy=copies.first,
             repeated=copies.repeated,
             log10_evidence_beyond_patterns=None if looked is None else looked.log_evidence / math.log(10),
+            points_to=(*causes.places(positions), *directions) if self.alarmed_at is not None else (),
             patterns=tuple(looked.seen()) if looked is not None and self.alarmed_at is not None else (),
         )
 
@@ -284,11 +313,12 @@ class Audit:
     def _by_position(self) -> Iterable[Position]:
         evidence = self._wealth.by_stratum() / math.log(10)
         leading = int(np.argmax(self._wealth.by_function()))
-        for position in range(self.positions):
-            used = int(self._used[position + 1].max())
+        for stratum in (0, self.positions, *range(1, self.positions)):
+            used = int(self._used[stratum + 1].max())
             if used:
-                excess, error = self._mean(position + 1, leading)
-                yield Position(position, used, float(evidence[position + 1]), excess, error)
+                excess, error = self._mean(stratum + 1, leading)
+                after = stratum == self.positions
+                yield Position(0 if after else stratum, used, float(evidence[stratum + 1]), excess, error, after)
 
     def _mean(self, row: int, j: int) -> tuple[float, float]:
         used = max(int(self._used[row, j]), 1)

@@ -26,13 +26,17 @@ CHUNK_NUMBERS = 2**21
 @dataclass(frozen=True)
 class Past:
     """What was known before each of n tokens: cells that earlier tokens suggest [n, G] (-1: none, or not listed), those
-    of the text's last few tokens [n, C], the number of the text [n] and the token's place in it [n]; also whether the
-    text ends here [n], the run's end ids, and what was dropped so far."""
+    of the text's last few tokens [n, C], a law that the next row may look like [n, C] (0: none known), the number of
+    the text [n] and the token's place in it [n], whether the cycle before ended in a rejection [n]; also whether the
+    text ends here [n], the run's end ids, and what was dropped so far.
+    """
 
     guesses: Ints
     recent: NDArray[np.bool_]
+    later: Floats
     text: Ints
     place: Ints
+    after_rejection: NDArray[np.bool_]
     stopped: NDArray[np.bool_]
     end: tuple[int, ...] = ()
     copies: Copies | None = None
@@ -75,21 +79,22 @@ class Chunk:
 
 
 class Chunker:
-    """Puts records into chunks of bounded size, each with what was known before its token; copies are dropped."""
+    """Puts at most `most` records into a chunk, each with what was known before its token; copies are dropped."""
 
-    def __init__(self, top: int, tolerance: float = 0.0) -> None:
+    def __init__(self, top: int, tolerance: float = 0.0, most: int = CHUNK) -> None:
         self.top = top
+        self.most = most
         self._copies = Copies(tolerance)
         self._texts = Texts()
         self._guesses = Guesses()
 
     def chunks(self, records: Iterator[Record]) -> Iterator[Chunk]:
-        """The records in order, at most CHUNK at a time."""
+        """The records in order, in chunks."""
         held: list[Record] = []
         widest = 0
         for record in self._copies.without(records):
             width = len(record.target.probs) + 1
-            if held and (len(held) == CHUNK or max(width, widest) * (len(held) + 1) > CHUNK_NUMBERS):
+            if held and (len(held) == self.most or max(width, widest) * (len(held) + 1) > CHUNK_NUMBERS):
                 yield self._chunk(held)
                 held, widest = [], 0
             held.append(record)
@@ -104,7 +109,8 @@ class Chunker:
         ids = np.full(shape, -1) if any(record.target.ids is not None for record in records) else None
         best = np.full((count, self.top), -1)
         guesses, recent = np.full((count, len(Guesses.NAMES)), -1), np.zeros(shape, dtype=bool)
-        text, place, position = np.zeros((3, count), dtype=np.int64)
+        later = np.zeros(shape)
+        text, place, position, rejected = np.zeros((4, count), dtype=np.int64)
         for i, (record, law) in enumerate(zip(records, laws, strict=True)):
             p[i, : len(law)] = law
             known = len(record.target.probs)
@@ -116,10 +122,16 @@ class Chunker:
                 best[i, : len(own)] = own
             now = self._texts.of(record)
             guesses[i] = record.target.places(self._guesses.of(now))
+            # A rejected draft token is most often the one that the draft most prefers to the target.
+            likely = law[:known] if record.draft is None else q[i, :known] - law[:known]
+            first = int(likely.argmax())
+            first = first if record.target.ids is None else int(record.target.ids[first])
+            if (row := self._guesses.later(first)) is not None:
+                later[i, : len(law)] = draft_cells(row, record.target)
             seen = record.target.places(set(now.tail))
             recent[i, seen[seen >= 0]] = True
-            text[i], place[i], position[i] = now.number, now.place, now.position
-            self._guesses.add(now, record.token)
+            text[i], place[i], position[i], rejected[i] = now.number, now.place, now.position, now.after_rejection
+            self._guesses.add(now, record.token, record.target)
         return Chunk(
             p=p,
             q=q,
@@ -133,8 +145,10 @@ class Chunker:
             past=Past(
                 guesses,
                 recent,
+                later,
                 text,
                 place,
+                rejected > 0,
                 stopped=np.array([record.stop is not None for record in records]),
                 end=records[-1].end,
                 copies=self._copies,

@@ -22,6 +22,7 @@ LOG_RANGE = 20.0
 
 RATIO = 1e6
 TOLERANT_RATIO = 4.0
+LATER_RATIO = 8.0
 """q / p is counted up to here, so that no token wins more; less where the rows are only nearly right."""
 
 
@@ -61,6 +62,7 @@ FUNCTIONS = (
     _often(Guesses.NAMES[-2], "what followed the same text is again", history=True),
     _often(Guesses.NAMES[-1], "the token of the text before, at the same place, is", history=True),
     _often("recent", "tokens of the last few are", history=True),
+    _often("one token later", "tokens of the next row are", history=True),
     Function("transform, serial", "tokens follow one another in rank", "ranks alternate", history=True),
     Function("transform by id, serial", "tokens follow one another in id", "ids alternate", history=True),
     Function("log p, drift", "texts keep to likely or unlikely tokens", "texts make up for it", history=True),
@@ -73,6 +75,9 @@ SIGNED = ("transform", "transform by id", "log p", "transform by id")
 _NAMES = [function.name for function in FUNCTIONS]
 SIGNED_FROM = [_NAMES.index(name) for name in SIGNED]
 FIRST_SIGNED = len(FUNCTIONS) - len(SIGNED)
+
+DIRECTIONS = ("log p", "not listed", "q / (p + q)", "one token later")
+"""The functions whose biases are told from one another (montecarlo/causes.py)."""
 
 HISTORY_SHARE = 0.25
 HISTORY = np.array([function.history for function in FUNCTIONS])
@@ -87,12 +92,14 @@ NEEDS_DRAFT = np.array([function.needs_draft for function in FUNCTIONS])
 class Excess:
     """f(token) - E_p f, Var_p f, and whether f could be used, each [n, J] for FUNCTIONS; 0 where it could not.
 
-    The last four columns hold the functions of SIGNED still without their signs.
+    The last four columns hold the functions of SIGNED still without their signs. `covariance` [4, 4] is that of the
+    functions of DIRECTIONS under the rows, summed over the tokens.
     """
 
     value: Floats
     variance: Floats
     used: NDArray[np.bool_]
+    covariance: Floats
 
 
 def excesses(chunk: Chunk, v: Floats, ratio_most: float = RATIO) -> Excess:
@@ -127,6 +134,8 @@ def excesses(chunk: Chunk, v: Floats, ratio_most: float = RATIO) -> Excess:
         log_p = np.clip(1 + np.log(cell_p) / LOG_RANGE, 0, 1)
         log_q = np.clip(1 + np.log(q) / LOG_RANGE, 0, 1)
         lean = np.where(q > 0, q / (p + q), 0)
+        later = np.zeros_like(p) if chunk.past is None else chunk.past.later
+        next_row = np.minimum(np.where((known > 0) & (later > 0), later / p, 0), LATER_RATIO) / LATER_RATIO
         ratio = np.minimum(np.where((p > 0) | (ratio_most < RATIO), q / p, 0), ratio_most)
         ratio = np.where(q > 0, ratio, 0)
 
@@ -160,11 +169,19 @@ def excesses(chunk: Chunk, v: Floats, ratio_most: float = RATIO) -> Excess:
         (ratio[index, chunk.cell] - 1, (p * ratio**2).sum(axis=1) - 1),
         *(of_cell(marks(guesses[:, [j]])) for j in range(guesses.shape[1])),
         of_cell(recent.astype(np.float64)),
+        of_cell(next_row),
     ]
     tables += [tables[j] for j in SIGNED_FROM]
     value, variance = (np.stack(part, axis=1) for part in zip(*tables, strict=True))
     used = ~NEEDS_DRAFT | chunk.has_draft[:, None]
     used[:, _NAMES.index("not listed")] = short
-    used[:, FIRST_SIGNED - 1] = recent.any(axis=1)
-    used[:, FIRST_SIGNED - 1 - guesses.shape[1] : FIRST_SIGNED - 1] = guesses >= 0
-    return Excess(np.where(used, value, 0), np.where(used, np.maximum(variance, 0), 0), used)
+    used[:, FIRST_SIGNED - 1] = later.any(axis=1)
+    used[:, FIRST_SIGNED - 2] = recent.any(axis=1)
+    used[:, FIRST_SIGNED - 2 - guesses.shape[1] : FIRST_SIGNED - 2] = guesses >= 0
+    at = [_NAMES.index(name) for name in DIRECTIONS]
+    apart = [
+        (each - (p * each).sum(axis=1, keepdims=True)) * used[:, [j]]
+        for each, j in zip((log_p, (columns == rest[:, None]) * 1.0, lean, next_row), at, strict=True)
+    ]
+    covariance = np.array([[float((p * one * other).sum()) for other in apart] for one in apart])
+    return Excess(np.where(used, value, 0), np.where(used, np.maximum(variance, 0), 0), used, covariance)

@@ -1,9 +1,10 @@
 """Three ways of recording a lossless engine that make it look lossy, and what is left of the evidence without them.
 
 End tokens left out; answers cut by a limit left out; the emitted token listed because it was emitted. A second wealth
-is made of bets that none of the three can touch: only the best n tokens of shortened rows, only tokens that came before
-in the run, and no end tokens; each row is taken given that its token is one of these. Where that wealth passes the bar
-too, it is a loss whatever else is true. Where it does not and a pattern is seen, the recording is refused.
+is made of bets that none of the three can touch: only the best n tokens of shortened rows, no end tokens and, where the
+run does not say its ends, only tokens that came before; each row is taken given that its token is one of these. Where
+that wealth passes the bar too, it is a loss whatever else is true. Where it does not and a pattern is seen, the
+recording is refused.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from montecarlo.betting import Wealth
 from montecarlo.chunks import Chunk
-from montecarlo.functions import FIRST_SIGNED, ONE_SIDED, RATIO, SHARES, Floats, excesses
+from montecarlo.functions import FIRST_SIGNED, ONE_SIDED, RATIO, SHARES, TOLERANT_RATIO, Floats, excesses
 from montecarlo.pairs import Ints
 
 EXPECTED = 30.0
@@ -31,7 +32,10 @@ class Patterns:
     """Looks for the patterns beside an audit; memory is bounded by the vocabulary and MOST_TEXTS."""
 
     def __init__(self, strata: int, tolerance: float) -> None:
-        self._wealth = Wealth(strata, ONE_SIDED, SHARES, tolerance, np.where(ONE_SIDED, RATIO, 1))
+        # A law given that the token is one of a set of mass 1/2 or more is off by twice as much.
+        self._ratio = TOLERANT_RATIO if tolerance else RATIO
+        self._least_mass = 0.5 if tolerance else 0.0
+        self._wealth = Wealth(strata, ONE_SIDED, SHARES, 2 * tolerance, np.where(ONE_SIDED, self._ratio, 1))
         self.log_evidence = 0.0
         self._expected: Floats = np.zeros(0)
         self._seen = np.zeros(0, dtype=bool)
@@ -48,6 +52,7 @@ class Patterns:
 
     def update(self, chunk: Chunk, v: Floats, stratum: Ints) -> None:
         """Play what the patterns do not touch, then take note of the chunk."""
+        self._declared |= set(() if chunk.past is None else chunk.past.end)
         ids = np.broadcast_to(np.arange(chunk.p.shape[1]), chunk.p.shape) if chunk.ids is None else chunk.ids
         listed = chunk.size - chunk.short
         if self._shortest is not None or not chunk.short.any():
@@ -76,7 +81,6 @@ class Patterns:
         past = chunk.past
         if past is None:
             return
-        self._declared |= set(past.end)
         self._stops += int(past.stopped.sum())
         for text, token, p in zip(past.text.tolist(), chunk.token.tolist(), own.tolist(), strict=True):
             if text != self._text and self._text in self._last:
@@ -90,10 +94,13 @@ class Patterns:
 
     def _play(self, chunk: Chunk, v: Floats, stratum: Ints, ids: Ints) -> None:
         index = np.arange(len(chunk))
-        keep = (ids >= 0) & (ids < len(self._seen))
-        keep &= self._seen[np.where(keep, ids, 0)] if len(self._seen) else False
-        # Without declared ends, the usual last token is one if no text went on after it.
-        usual = {token for token, _ in self._ends.most_common(1) if not self._inside[token]}
+        keep = (ids >= 0) & (bool(self._declared) | (ids < len(self._seen)))
+        # Without declared ends any token that never came may be one, and so may the usual last token of texts that
+        # went on after none.
+        usual: set[int] = set()
+        if not self._declared:
+            keep &= self._seen[np.where(keep, ids, 0)] if len(self._seen) else False
+            usual = {token for token, _ in self._ends.most_common(1) if not self._inside[token]}
         for end in self._declared | usual:
             keep &= ids != end
         if self._shortest is not None and chunk.short.any():
@@ -101,7 +108,7 @@ class Patterns:
             rank = (-listed).argsort(axis=1, kind="stable").argsort(axis=1, kind="stable")
             keep &= ~chunk.short[:, None] | (rank < self._shortest)
         mass = (chunk.p * keep).sum(axis=1)
-        here = np.flatnonzero(keep[index, chunk.cell] & (chunk.p[index, chunk.cell] > 0))
+        here = np.flatnonzero(keep[index, chunk.cell] & (chunk.p[index, chunk.cell] > 0) & (mass >= self._least_mass))
         if not len(here):
             return
         drafted = (chunk.q * keep).sum(axis=1)
@@ -116,7 +123,7 @@ class Patterns:
             ids=ids[here],
             past=None,
         )
-        found = excesses(part, v[here])
+        found = excesses(part, v[here], self._ratio)
         used = found.used.copy()
         used[:, FIRST_SIGNED:] = False
         path = self._wealth.play(np.where(used, found.value, 0), stratum[here], used)
@@ -137,6 +144,9 @@ class Patterns:
 
     def _never(self) -> list[str]:
         missing = np.where(self._seen, 0, self._expected)
+        if self._declared:  # no other token can be one that was left out
+            ends = np.array(sorted(self._declared))
+            missing = np.where(np.isin(np.arange(len(missing)), ends), missing, 0)
         if not len(missing) or missing.max() < EXPECTED:
             return []
         token = int(missing.argmax())

@@ -85,8 +85,7 @@ def report_figure(report: Report, evidence: Evidence = ()) -> Figure:
         figure = Figure(figsize=(11, 3.6), layout="constrained")
         first, left, right = figure.subplots(1, 3, width_ratios=[1.1, 1, 0.9])
         evidence_axes(first, [evidence], report.alarm)
-        verdict = "Evidence of loss" if report.evidence_of_loss else "No loss seen"
-        first.set_title(f"{verdict} in {report.tokens:,} tokens")
+        first.set_title(f"{report.verdict.capitalize()} in {report.tokens:,} tokens")
         scores = [_score(bias) for bias in report.biases]
         places = np.arange(len(scores))
         left.barh(places, scores, color=[CYCLE[0] if score < 0 else CYCLE[1] for score in scores], height=0.65)
@@ -96,11 +95,12 @@ def report_figure(report: Report, evidence: Evidence = ()) -> Figure:
         left.grid(visible=True, axis="x")
         left.grid(visible=False, axis="y")
         left.set(xlabel="standard errors", title="Emitted more often than due")
-        positions = [each.position for each in report.positions]
+        names = ["0, rejected before" if each.after_rejection else str(each.position) for each in report.positions]
+        positions = range(len(names))
         errors = [2 * each.standard_error for each in report.positions]
         right.errorbar(positions, [each.excess for each in report.positions], errors, fmt="o", capsize=3)
         right.axhline(0, color=INK, linewidth=0.8)
-        right.set_xticks(positions)
+        right.set_xticks(positions, names)
         leading = report.leading.name if report.biases else "nothing"
         right.set(xlabel="position in the cycle", ylabel="excess (± 2 s.e.)", title=f"{leading}, by position")
     return figure

@@ -22,6 +22,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from montecarlo.growing import Growing
 from montecarlo.pairs import Ints
 from rheo_core import InvalidInput
 
@@ -103,12 +104,17 @@ class Record:
     source: str = ""
 
 
-def read(path: Path | str, tolerance: float = TOLERANCE, unused: set[str] | None = None) -> Iterator[Record]:
-    """The records of one file ("-": standard input), in order. Names of fields not used are added to `unused`."""
+def read(
+    path: Path | str, tolerance: float = TOLERANCE, unused: set[str] | None = None, idle: float | None = None
+) -> Iterator[Record]:
+    """The records of one file ("-": standard input), in order. Names of fields not used are added to `unused`.
+
+    `idle`: the file may still grow, and ends when nothing was added for so many seconds.
+    """
     file = Path(path)
     count = 0
     end: tuple[int, ...] = ()
-    with _opened(file) as (stream, is_npz):
+    with _opened(file, wait=idle) as (stream, is_npz):
         records = _read_npz(stream, file.name) if is_npz else _read_lines(stream, file.name)
         for where, fields in records:
             if "run" in fields:
@@ -123,12 +129,14 @@ def read(path: Path | str, tolerance: float = TOLERANCE, unused: set[str] | None
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[tuple[IO[bytes], bool]]:
+def _opened(file: Path, wait: float | None = None) -> Iterator[tuple[IO[bytes] | Growing, bool]]:
     """(the file, whether it is npz), through gzip where its first bytes say so; else refused in one line."""
     try:
         with ExitStack() as stack:
             stream: Any = sys.stdin.buffer if str(file) == "-" else stack.enter_context(file.open("rb"))
             zipped = stream.peek(2)[:2] == b"\x1f\x8b"
+            if wait is not None and (zipped or stream.peek(2)[:2] == b"PK"):
+                raise InvalidInput("follow", str(file), "JSON lines as they are, neither gzipped nor npz")
             if zipped:
                 stream = stack.enter_context(gzip.open(stream))
             is_npz = stream.peek(2)[:2] == b"PK"
@@ -137,7 +145,7 @@ def _opened(file: Path) -> Iterator[tuple[IO[bytes], bool]]:
                 shutil.copyfileobj(stream, unpacked)
                 unpacked.seek(0)
                 stream = unpacked
-            yield stream, is_npz
+            yield (stream if wait is None else Growing(stream, wait)), is_npz
     except InvalidInput:
         raise
     except (OSError, EOFError, zlib.error) as error:
@@ -145,7 +153,7 @@ def _opened(file: Path) -> Iterator[tuple[IO[bytes], bool]]:
         raise InvalidInput("FILE", got, "a readable file (JSON lines or npz, gzipped or not)") from None
 
 
-def _read_lines(stream: IO[bytes], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _read_lines(stream: IO[bytes] | Growing, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     number = 0
     while line := stream.readline(LINE_BYTES + 1):
         number += 1
@@ -175,7 +183,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _read_npz(stream: IO[bytes], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _read_npz(stream: Any, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     from montecarlo.npz import columns
 
     with columns(stream, name) as (run, count, arrays):

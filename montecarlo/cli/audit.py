@@ -15,11 +15,10 @@ from rich.table import Table
 from exact.cli import options
 from exact.cli.tables import show
 from montecarlo.auditing import ALARM, TOP, Audit, Bias, Position, Report
-from montecarlo.chunks import Chunker
+from montecarlo.chunks import CHUNK, Chunker
 from montecarlo.cli import sources
 from montecarlo.cli.simulate import to_json_value
 from montecarlo.copies import RATE
-from montecarlo.functions import FUNCTIONS
 from montecarlo.recording import TOLERANCE, read
 from rheo_core import InvalidInput
 from rheo_core.checks import check_count
@@ -30,7 +29,11 @@ SCOPE = (
 )
 
 MUCH_UNLISTED = 0.1
-PLAIN = {each.name for each in FUNCTIONS if not (each.one_sided or each.history or each.needs_draft)}
+SIZES = (0.05, 0.02, 0.01, 0.005)
+"""Biases for which the tokens needed are listed."""
+
+FOLLOWED = 16
+"""Tokens after which the evidence of a growing file is looked at."""
 
 CURVE = 4096
 """Most points that are kept of how the evidence went; beyond them every other one is dropped."""
@@ -48,6 +51,14 @@ def command(
     sum_tolerance: Annotated[
         float, typer.Option("--sum-tolerance", help="How far a row's sum may be from 1.")
     ] = TOLERANCE,
+    control: Annotated[
+        list[Path] | None,
+        typer.Option("--control", metavar="FILE", help="The same engine without speculation, scored likewise."),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="The one FILE is still being written: stop where the evidence passes.")
+    ] = False,
+    idle: Annotated[float, typer.Option("--idle", help="--follow ends after so many seconds without a token.")] = 60,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     save: options.Save = None,
@@ -61,39 +72,67 @@ def command(
     check_count("top", top, 1)
     if not 0 <= sum_tolerance < 1:
         raise InvalidInput("sum-tolerance", sum_tolerance, "a number in [0, 1)")
-    for number, file in enumerate(files):
-        if file.resolve() in [other.resolve() for other in files[:number]]:
+    once = [*files, *(control or [])]
+    for number, file in enumerate(once):
+        if file.resolve() in [other.resolve() for other in once[:number]]:
             raise InvalidInput("FILE", str(file), "each record once: one counted twice counts its evidence twice")
-    unused: set[str] = set()
-    running = Audit(false_alarm, seed, tolerance=tolerance)
-    evidence: list[tuple[int, float]] = []
-    columns = (SpinnerColumn(), TextColumn("{task.completed} tokens"))
-    with options.progress(not as_json, *columns) as progress:
-        task = progress.add_task("auditing", total=None)
-        records = (record for file in files for record in read(file, sum_tolerance, unused))
-        for chunk in Chunker(top, tolerance).chunks(records):
-            running.update(chunk)
-            evidence.append((running.tokens, running.log_wealth / math.log(10)))
-            if len(evidence) > CURVE:
-                del evidence[1::2]
-            progress.update(task, completed=running.tokens)
-    found = running.report(unused)
+    if follow and len(files) > 1:
+        raise InvalidInput("follow", f"{len(files)} files", "one FILE, or - for a pipe")
+    if not idle > 0:
+        raise InvalidInput("idle", idle, "a number of seconds above 0")
+
+    def audited(some: list[Path], until_alarm: bool = False) -> tuple[Report, list[tuple[int, float]]]:
+        unused: set[str] = set()
+        running = Audit(false_alarm, seed, tolerance=tolerance)
+        evidence: list[tuple[int, float]] = []
+        columns = (SpinnerColumn(), TextColumn("{task.completed} tokens"))
+        with options.progress(not as_json, *columns) as progress:
+            task = progress.add_task("auditing", total=None)
+            wait = idle if until_alarm else None
+            records = (record for file in some for record in read(file, sum_tolerance, unused, wait))
+            for chunk in Chunker(top, tolerance, FOLLOWED if until_alarm else CHUNK).chunks(records):
+                running.update(chunk)
+                evidence.append((running.tokens, running.log_wealth / math.log(10)))
+                if len(evidence) > CURVE:
+                    del evidence[1::2]
+                progress.update(task, completed=running.tokens)
+                if until_alarm and running.alarmed_at is not None and running.report().evidence_of_loss:
+                    break
+        return running.report(unused), evidence
+
+    beside = audited(control)[0] if control else None
+    found, evidence = audited(files, follow)
     if not as_json:
-        report(found)
+        report(found, beside)
     if plot is not None:
         from montecarlo.plots import draw_report
 
         draw_report(found, plot, evidence)
-    options.deliver(document(found, files), as_json, save)
+    options.deliver(document(found, files, beside), as_json, save)
+    if beside is not None and beside.verdict != "no loss seen":
+        raise InvalidInput(
+            ", ".join(map(str, control or [])),
+            f"a control with a verdict of its own ({verdict_line(beside)})",
+            "no loss without speculation: the rows or how they were made are wrong, so the run has no verdict; "
+            "record both again with the same model, precision, temperature and filters",
+        )
     if found.refusal is not None:
         raise InvalidInput(", ".join(map(str, files)), "no verdict", f"a recording without this: {found.refusal}")
     return options.LOSSY if found.evidence_of_loss else options.LOSSLESS
 
 
-def report(found: Report) -> None:
-    """Print verdict, evidence, biases, positions and scope."""
+def report(found: Report, control: Report | None = None) -> None:
+    """Print verdict, the control's verdict, evidence, biases, positions and scope."""
     out = options.out
     out.print(f"[bold]{verdict_line(found)}[/]", highlight=False)
+    if control is None:
+        out.print("control: none; audit the same engine without speculation beside it (--control)", highlight=False)
+    else:
+        out.print(f"control: {verdict_line(control)}", highlight=False, markup=False)
+    for sentence in found.points_to:
+        out.print(f"points to: {sentence}", highlight=False, markup=False)
+    if found.verdict == "no loss seen":
+        out.print(needed_line(found), highlight=False)
     if found.impossible:
         certain = "" if found.tolerance else ": certain loss"
         first = f"{found.impossible} tokens of probability 0{certain}, the first at {found.first_impossible}"
@@ -132,15 +171,21 @@ def verdict_line(found: Report) -> str:
     bar = -math.log10(found.alarm)
     within = f" beyond a tolerance of {found.tolerance:g}" if found.tolerance else ""
     if not found.evidence_of_loss:
-        seen = max((bias.visible for bias in found.biases if bias.name in PLAIN), default=math.inf)
         return (
-            f"no loss seen in {found.tokens} tokens{within}; a bias of {seen:.4f} a token would have been (99 %): "
+            f"no loss seen{within}, down to a bias of {found.visible:.4f} a token (99 %), in {found.tokens} tokens: "
             f"evidence 10^{found.log10_evidence:.1f}, bar 10^{bar:.1f}"
         )
     return (
         f"EVIDENCE OF LOSS in {found.tokens} tokens{within}: evidence 10^{found.log10_evidence:.1f} against "
         f"losslessness (bar 10^{bar:.1f}, false alarm <= {found.alarm:g}), passed at {found.alarmed_at}"
     )
+
+
+def needed_line(found: Report) -> str:
+    """How many tokens show a bias of given sizes."""
+    counts = [(size, found.tokens_needed(size)) for size in SIZES]
+    listed = ", ".join(f"{size:g}: {'never' if count is None else f'{count:,}'}" for size, count in counts)
+    return f"tokens needed to see a bias a token of {listed} (99 %)"
 
 
 def leading_line(found: Report) -> str:
@@ -171,15 +216,20 @@ def _positions(positions: tuple[Position, ...], function: str) -> Table:
         table.add_column(name, justify="right")
     for each in positions:
         numbers = (f"{each.log10_evidence:.1f}", f"{each.excess:+.4f}", f"{each.standard_error:.4f}")
-        table.add_row(str(each.position), str(each.tokens), *numbers)
+        name = "0, after a rejection" if each.after_rejection else str(each.position)
+        table.add_row(name, str(each.tokens), *numbers)
     return table
 
 
-def document(found: Report, files: list[Path]) -> dict[str, Any]:
+def document(found: Report, files: list[Path], control: Report | None = None) -> dict[str, Any]:
     """Everything found, for --json and --save."""
+    needed = {f"{size:g}": found.tokens_needed(size) for size in SIZES}
     return {
         "command": "audit",
         "files": [str(file) for file in files],
+        "control": None if control is None else to_json_value(asdict(control)) | {"verdict": control.verdict},
+        "visible": to_json_value({"visible": found.visible})["visible"],
+        "tokens_needed": needed,
         "verdict": found.verdict,
         "refusal": found.refusal,
         **to_json_value({key: value for key, value in asdict(found).items() if key not in ("biases", "positions")}),

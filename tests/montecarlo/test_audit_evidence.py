@@ -249,8 +249,10 @@ def test_every_bet_is_at_best_fair_within_the_tolerance(data):
     past = Past(
         guesses=np.tile(data.draw(st.lists(st.integers(-1, size - 1), min_size=5, max_size=5)), (size, 1)),
         recent=np.tile(data.draw(st.lists(st.booleans(), min_size=size, max_size=size)), (size, 1)),
+        later=np.tile(q[::-1], (size, 1)),
         text=np.zeros(size, dtype=np.int64),
         place=np.zeros(size, dtype=np.int64),
+        after_rejection=np.zeros(size, dtype=bool),
         stopped=np.zeros(size, dtype=bool),
     )
     chunk = replace(chunk, cell=np.arange(size), q=np.tile(q, (size, 1)), past=past)
