@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from montecarlo import causes
 from montecarlo.betting import Wealth, visible_excess
+from montecarlo.causes import Position
 from montecarlo.chunks import Chunk
 from montecarlo.copies import Copies
 from montecarlo.functions import (
@@ -53,21 +54,6 @@ class Bias:
     log10_evidence: float
     visible: float
     meaning: str
-
-
-@dataclass(frozen=True)
-class Position:
-    """One position in the cycle (the last one: and beyond): its evidence and the bias of the leading function there.
-
-    Position 0 comes twice where rejections were seen: after one, and else.
-    """
-
-    position: int
-    tokens: int
-    log10_evidence: float
-    excess: float
-    standard_error: float
-    after_rejection: bool = False
 
 
 @dataclass(frozen=True)

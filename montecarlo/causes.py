@@ -6,15 +6,12 @@ bias, as in a regression: to first order, a fault that tilts the rows along one 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.functions import DIRECTIONS
-
-if TYPE_CHECKING:
-    from montecarlo.auditing import Position
 
 Floats = NDArray[np.float64]
 
@@ -40,6 +37,21 @@ SENTENCES = {
     ("one token later", 1): "the next row's token: what should come one token later comes here",
 }
 NO_DRAFT = "no draft rows were recorded: whether it is towards the draft cannot be told"
+
+
+@dataclass(frozen=True)
+class Position:
+    """One position in the cycle (the last one: and beyond): its evidence and the bias of the leading function there.
+
+    Position 0 comes twice where rejections were seen: after one, and else.
+    """
+
+    position: int
+    tokens: int
+    log10_evidence: float
+    excess: float
+    standard_error: float
+    after_rejection: bool = False
 
 
 def directions(excess: Floats, covariance: Floats, with_draft: bool) -> list[str]:

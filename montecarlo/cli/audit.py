@@ -14,7 +14,8 @@ from rich.table import Table
 
 from exact.cli import options
 from exact.cli.tables import show
-from montecarlo.auditing import ALARM, TOP, Audit, Bias, Position, Report
+from montecarlo.auditing import ALARM, TOP, Audit, Bias, Report
+from montecarlo.causes import Position
 from montecarlo.chunks import CHUNK, Chunker
 from montecarlo.cli import sources
 from montecarlo.cli.simulate import to_json_value
