@@ -27,16 +27,18 @@ class Step(NamedTuple):
     kind: Any
     options: Options
     mass: Any
+    template: Any = None
+    """The result that a whole row is the end of."""
 
 
 class StepLaws:
-    """The draws of a program by the choices made before them; where a run ends, a draw with no options."""
+    """The draws of a program by the choices made before them; where a run ends, its result."""
 
     def __init__(self) -> None:
         self._steps: dict[Choices, Step] = {}
 
-    def note(self, path: Sequence[Branch], row: WholeRow | None = None) -> None:
-        """Note the draws of one run, and the row that its result ends in."""
+    def note(self, path: Sequence[Branch], row: WholeRow | None = None, result: Any = None) -> None:
+        """Note the draws of one run, its result, and the row that this ends in (then with 0 in its place)."""
         choices, mass = Choices(), ONE
         for branch in path:
             token, share = branch.options[branch.taken]
@@ -44,7 +46,8 @@ class StepLaws:
                 self._steps[choices] = Step(_kind(branch.call), dict(branch.options), mass)
             choices, mass = (*choices, token), mass * share
         if choices not in self._steps:
-            self._steps[choices] = Step("end", {}, mass) if row is None else Step("index", row, mass)
+            end = Step("end", {result: ONE}, mass) if row is None else Step("index", row, mass, result)
+            self._steps[choices] = end
 
     def clear(self) -> None:
         """Forget all runs."""
@@ -63,7 +66,7 @@ class StepLaws:
 
 def apart(one: Step, two: Step) -> Any:
     """Total variation between two draws; 1 where they are not of one kind."""
-    if one.kind != two.kind:
+    if one.kind != two.kind or one.template != two.template:
         return ONE
     if isinstance(one.options, WholeRow) and isinstance(two.options, WholeRow):
         return one.options.distance(two.options)

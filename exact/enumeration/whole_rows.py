@@ -246,6 +246,11 @@ class DrawnRows:
         self.unread[place] = drawn
         return drawn
 
+    @property
+    def place(self) -> int:
+        """Which draw of the run is kept."""
+        return next(i for i, each in enumerate(self.made) if each is self.kept)
+
     def keep(self, token: Any) -> Any:
         """The token of a result: where nobody has read it, the largest that it can be, which stands for the row."""
         waiting = any(token is each for each in self.unread.values())
@@ -270,8 +275,8 @@ Ended = tuple[Any, WholeRow | None, Any]
 class Noted(Protocol):
     """Whoever notes the draws of every run."""
 
-    def note(self, path: Sequence[Branch], row: WholeRow | None) -> None:
-        """One run."""
+    def note(self, path: Sequence[Branch], row: WholeRow | None, result: Any) -> None:
+        """Note one run."""
 
     def clear(self) -> None:
         """Forget all runs."""
@@ -292,21 +297,28 @@ def row_outcomes(
     """
     store = RowStore() if store is None else store
     rows = DrawnRows(store, _WHOLE.get())
-    runs = _Runs(program, rows, steps)
+    runs = _Runs(program, placed, rows, steps)
     try:
         ended = list(runs.made())
-        runs.try_numbers(ended, placed)
+        runs.try_numbers(ended)
         return ended
     except Exception as error:
         if not (rows.unread or rows.forced or isinstance(error, Spoiled)):
             raise
     runs.forget()
-    return list(_Runs(program, DrawnRows(store, on=False), steps).made())
+    return list(_Runs(program, placed, DrawnRows(store, on=False), steps).made())
 
 
 class _Runs:
-    def __init__(self, program: Callable[[ExhaustiveChooser, Keep], Any], rows: DrawnRows, steps: Noted | None) -> None:
+    def __init__(
+        self,
+        program: Callable[[ExhaustiveChooser, Keep], Any],
+        placed: Callable[[Any, int], Any],
+        rows: DrawnRows,
+        steps: Noted | None,
+    ) -> None:
         self.program = program
+        self.placed = placed
         self.rows = rows
         self.steps = steps
         self.walk = Walk()
@@ -326,13 +338,12 @@ class _Runs:
                 self.log.most_replays = min(self.log.most_replays, MOST_REPLAYS if row is None else MOST_WHOLE_REPLAYS)
                 self.log.record(self.walk, self.run, (result, row))
             if self.steps is not None:
-                self.steps.note(self.walk.path, row)
+                self.steps.note(self.walk.path, row, result if row is None else self.placed(result, 0))
             if row is not None:
-                place = next(i for i, each in enumerate(self.rows.made) if each is self.rows.kept)
-                self.paths.append(([(branch, branch.taken) for branch in self.walk.path], place))
+                self.paths.append(([(branch, branch.taken) for branch in self.walk.path], self.rows.place))
             yield result, row, weight
 
-    def try_numbers(self, ended: list[Ended], placed: Callable[[Any, int], Any]) -> None:
+    def try_numbers(self, ended: list[Ended]) -> None:
         """Make some runs again with plain numbers in place of those that nobody read: nothing else may change."""
         kept = [(result, row) for result, row, _ in ended if row is not None]
         if not kept or self.rows.store.tried >= TRIED:
@@ -341,7 +352,7 @@ class _Runs:
             self.rows.store.tried += 1
             for token in {row.support[0], row.support[len(row.support) // 2], row.support[-1]}:
                 self.rows.forced = place, token
-                if self.walk.rerun(self.run, steps) != (placed(result, token), None):
+                if self.walk.rerun(self.run, steps) != (self.placed(result, token), None):
                     raise Spoiled
         self.rows.forced = None
 

@@ -40,6 +40,12 @@ class DrawnTensor(torch.Tensor):
     known_values: torch.Tensor
     draw_index: torch.Tensor
 
+    def as_drawn(self) -> Any:
+        """The numbers as nested lists, unread ones among them."""
+        with plain():
+            shape = tuple(self.known_values.shape)
+        return _nested(cells(self), shape)
+
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
@@ -149,13 +155,6 @@ def cells(tensor: DrawnTensor) -> list[Any]:
     with plain():
         values, at = tensor.known_values.flatten().tolist(), tensor.draw_index.flatten().tolist()
     return [_STORE[place] if place >= 0 else x for place, x in zip(at, values, strict=True)]
-
-
-def nested(tensor: DrawnTensor) -> Any:
-    """The numbers as nested lists, unread ones among them."""
-    with plain():
-        shape = tuple(tensor.known_values.shape)
-    return _nested(cells(tensor), shape)
 
 
 def _nested(numbers: list[Any], shape: tuple[int, ...]) -> Any:

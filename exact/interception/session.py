@@ -28,6 +28,7 @@ from exact.interception.symbolic_maps import (
     Step,
     exponential,
 )
+from exact.interception.whole_results import WholeResult, unread_paths
 from exact.runtime.unsupported import Unsupported, invalid, user_line
 from rheo_core import InvalidInput
 
@@ -146,10 +147,10 @@ class Tracer:
     on this run, and `blanks` the lines where there was any.
     """
 
-    def __init__(self, coins: Coins = "ideal", whole: bool = False) -> None:
+    def __init__(self, coins: Coins = "ideal") -> None:
         self.walk = Walk()
         self.store = RowStore()
-        self.rows = DrawnRows(self.store, on=whole)
+        self.rows = DrawnRows(self.store, on=False)
         self.tensors: dict[Any, list[WholeRow]] = {}
         self.coins = coins
         self.active = True
@@ -203,6 +204,18 @@ class Tracer:
         """The same, chosen when it is read where the row is long."""
         drawn = self.rows.waiting(self.walk, (name, row), row, None)
         return self.index(name, row) if drawn is None else drawn
+
+    def ended(self, result: Any) -> Any:
+        """The result of a run with its numbers read, or where one is left unread with the row in its place."""
+        found = unread_paths(result)
+        for path in found if len(found) > 1 else ():
+            result = _with_number(result, path)
+        if len(found) != 1:
+            return result
+        drawn = _at(result, found[0])
+        if self.rows.keep(drawn) is drawn:
+            return _with_number(result, found[0])
+        return WholeResult(WholeResult(result, found[0], drawn.row).placed(0), found[0], drawn.row)
 
     def row(self, name: str, weights: Sequence[Any]) -> WholeRow:
         """Weights as a row, checked where they are new."""
@@ -287,6 +300,16 @@ class Tracer:
             order.append(best)
             left.remove(best)
         return order
+
+
+def _at(result: Any, path: tuple[int, ...]) -> Any:
+    return _at(result[path[0]], path[1:]) if path else result
+
+
+def _with_number(result: Any, path: tuple[int, ...]) -> Any:
+    """The result with the number at a place read."""
+    drawn = _at(result, path)
+    return WholeResult(result, path, drawn.row).placed(int(drawn))
 
 
 def _before(x: Any, i: int, best: Any, at: int, largest: bool) -> bool:

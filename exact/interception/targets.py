@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
-from exact.enumeration.cycle_law import early_end, joint_law
-from exact.enumeration.rationals import exact_law, exact_row, fraction
+import numpy as np
+
+from exact.enumeration import whole_rows
+from exact.enumeration.cycle_law import Comparison, compare, early_end, joint_law
+from exact.enumeration.rationals import exact, exact_law, exact_row, fraction
+from exact.enumeration.whole_rows import Spread, WholeRow, add_row, spread
 from exact.interception.function_certificate import Law
 from exact.interception.symbolic_maps import FLOAT_TYPES
 from exact.interception.torch_law import Interception, frozen
-from rheo_core import InvalidInput
+from exact.interception.whole_results import WholeResult
+from rheo_core import InvalidInput, ModelPair
 from rheo_core.checks import check_count, check_law
 
 Target = Any
@@ -67,9 +72,12 @@ def compared(
     """The law and the right law over the same kind of results; how coarse the target's own rows are (0: not), and V."""
     if length is not None:
         model = _Model(target, how)
-        emitted = renamed(law.items(), _sequence)
-        text = joint_law(emitted, model, length)
+        emitted = _emitted(law)
+        if isinstance(emitted, Spread) and len(model(())) ** length > whole_rows.LISTED:
+            return emitted, TextLaw(model, length), model.eps, model.vocabulary  # type: ignore[return-value]
+        text = joint_law(dict(emitted), model, length)
         return dict(text.items()), dict(joint_law({(): 1}, model, length).items()), model.eps, model.vocabulary
+    law = _listed(law)
     if callable(target):
         return law, how.law(target, *args, **kwargs), 0, 0
     if isinstance(target, Mapping):
@@ -77,6 +85,95 @@ def compared(
     row = _row(target)
     right: Law = {token: fraction(p) for token, p in enumerate(row) if p}
     return renamed(law.items(), _one_token), right, _coarseness(target), len(row)
+
+
+def _emitted(law: Law) -> Mapping[tuple[int, ...], Any]:
+    """The tokens of results, kept in rows where the row stands for the last one."""
+    plain: dict[tuple[int, ...], Any] = {}
+    rows: dict[tuple[int, ...], list[tuple[Any, WholeRow]]] = {}
+    for result, mass in law.items():
+        if isinstance(result, WholeResult):
+            first, second = _sequence(result.placed(0)), _sequence(result.placed(1))
+            if first[:-1] == second[:-1]:
+                add_row(rows, first[:-1], exact(mass), result.row)
+                continue
+        for each, weight in _listed({result: mass}).items():
+            plain[_sequence(each)] = plain.get(_sequence(each), 0) + exact(weight)
+    return spread(plain, rows)
+
+
+def _listed(law: Law) -> Law:
+    """A law with every result written out; raises `InvalidInput` where they are too many."""
+    most = sum(len(result.row.support) for result in law if isinstance(result, WholeResult))
+    if most > whole_rows.LISTED:
+        raise InvalidInput("distribution", f"{most:,} results", f"at most {whole_rows.LISTED:,} to list them")
+    if not most:
+        return law
+    return renamed(((each, mass * share) for result, mass in law.items() for each, share in _results(result)), _itself)
+
+
+def _results(result: Any) -> Iterable[tuple[Any, Any]]:
+    if not isinstance(result, WholeResult):
+        return [(result, 1)]
+    return ((result.placed(token), result.row.share(token)) for token in result.row.support)
+
+
+def _itself(result: Hashable) -> Hashable:
+    return result
+
+
+class TextLaw(Mapping[tuple[int, ...], Fraction]):
+    """A model's own distribution of texts of one length, too long to be listed."""
+
+    def __init__(self, model: _Model, length: int) -> None:
+        self.model = model
+        self.length = length
+
+    def __getitem__(self, tokens: tuple[int, ...]) -> Fraction:
+        mass = Fraction(len(tokens) == self.length)
+        for end, token in enumerate(tokens if mass else ()):
+            mass *= fraction(WholeRow(self.model(tokens[:end])).share(token))
+        if not mass:
+            raise KeyError(tokens)
+        return mass
+
+    def __len__(self) -> int:
+        return int(self.model.vocabulary**self.length)
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        raise InvalidInput("distribution", f"up to {len(self):,} texts", f"at most {whole_rows.LISTED:,} to list them")
+
+    def compare(self, emitted: Any, above: Any = 0) -> Comparison:
+        """Emitted text, continued from the model, against it."""
+        return compare(emitted, cast(ModelPair, self), (), self.length, above)  # of which the rows alone are read
+
+    def apart(self, other: Any) -> Fraction:
+        """How far two models' texts may be apart: the most that a row read in both differs by, for each token.
+
+        Where no row was read, emitted text goes on with the model's own.
+        """
+        rows = {prefix: (row, other.model.raw(prefix)) for prefix, row in self.model.read.items()}
+        each = {(id(one), id(two)): (one, two) for one, two in rows.values()}
+        most = max((WholeRow(one.tolist()).distance(WholeRow(two.tolist())) for one, two in each.values()), default=0)
+        return min(Fraction(1), self.length * fraction(most))
+
+    def p(self, prefix: tuple[int, ...]) -> Any:
+        """The row at a prefix."""
+        return self.model.raw(prefix)
+
+    def impossible(self, emitted: Spread) -> tuple[tuple[int, ...], Fraction, Fraction] | None:
+        """A text that is emitted and that the model never gives, with its two probabilities."""
+        for tokens, mass in emitted.plain.items():
+            if any(not self.model.raw(tokens[:end])[tokens[end]] for end in range(min(len(tokens), self.length))):
+                return tokens, fraction(mass), Fraction(0)
+        for tokens, kept in emitted.rows.items() if self.length else ():
+            row = self.model.raw(tokens) if len(tokens) < self.length else None
+            never = any(not self.model.raw(tokens[:end])[tokens[end]] for end in range(min(len(tokens), self.length)))
+            for mass, each in kept:
+                found = next((t for t in each.support if never or (row is not None and not row[t])), None)
+                if found is not None:
+                    return (*tokens, found), fraction(mass * each.share(found)), Fraction(0)
+        return None
 
 
 class _Model:
@@ -87,12 +184,25 @@ class _Model:
         self.how = how
         self.eps = 0.0
         self.vocabulary = 0
+        self.read: dict[tuple[int, ...], Any] = {}
+        self._laws: dict[Any, Any] = {}
+
+    def raw(self, prefix: tuple[int, ...]) -> Any:
+        """The numbers of a row as they are; it counts as the row over their sum."""
+        if prefix not in self.read:
+            self(prefix)
+        return self.read[prefix]
 
     def __call__(self, prefix: tuple[int, ...]) -> Any:
         with self.how.within():
             row = self.target(prefix)
         self.eps = max(self.eps, _coarseness(row))
-        law = _row(row)
+        numbers = np.array(frozen(row), dtype=object)
+        key = numbers.shape, tuple(numbers.ravel().tolist()), _coarseness(row)
+        if key not in self._laws:
+            self._laws[key] = numbers, _row(row)
+        numbers, law = self._laws[key]
+        self.read[prefix] = numbers
         self.vocabulary = max(self.vocabulary, len(law))
         return law
 

@@ -17,12 +17,16 @@ from typing import Any
 import numpy as np
 
 from exact.enumeration.rationals import ZERO, fraction
+from exact.enumeration.read_ints import ReadInt
+from exact.enumeration.step_laws import StepLaws
 from exact.enumeration.walk import DRAWS, NotReproducible, ReplayLog, TooManyOutcomes, UnhashableResult, Walk
+from exact.enumeration.whole_rows import MOST_WHOLE_REPLAYS, TRIED, DrawnRows, Spoiled, WholeRow
 from exact.interception.patch_numpy import numpy_patches
 from exact.interception.patch_random import random_patches
 from exact.interception.session import ACTIVE, FILLINGS, Coins, Tracer
 from exact.interception.symbolic import FOLLOWED, Uniform
 from exact.interception.uninitialised import LEGACY, numpy_memory
+from exact.interception.whole_results import WholeResult
 from exact.runtime.census import Census, stream, unlisted
 from exact.runtime.generators import bound_before, refuse_made_before
 from exact.runtime.patches import Patch, applied
@@ -56,7 +60,8 @@ class Interception:
     On the grid a uniform is a float as torch's CPU generator and NumPy's make it: a multiple of 2^-24 below 1 (2^-53 in
     float64), or in float16 and bfloat16 such a float32 one, rounded, with 1 turned into 0. There `<=` differs from `<`.
     Weighted draws (multinomial, choice) are ideal either way. `within` opens a context around every run; what `beside`
-    reaches is put back with what the function reaches.
+    reaches is put back with what the function reaches. With `whole`, a draw from a long row that nobody read gives one
+    `WholeResult` for its run; `noted`, `steps` are the draws of the distribution taken last.
     """
 
     def __init__(
@@ -65,6 +70,8 @@ class Interception:
         limit: int | None = None,
         within: Callable[[], AbstractContextManager[Any]] = nullcontext,
         beside: Any = None,
+        whole: bool = False,
+        noted: bool = False,
     ) -> None:
         if coins not in ("ideal", "grid"):
             raise InvalidInput("coins", coins, "'ideal' or 'grid'")
@@ -73,6 +80,10 @@ class Interception:
         self.within = within
         self.walk: Walk | None = None  # of the law taken last
         self.beside = beside
+        self.whole = whole
+        self.rows: DrawnRows | None = None
+        self.noted = noted
+        self.steps = StepLaws()
         self.changed: dict[str, None] = {}
         """What the function wrote into that was not its own: put back before every run."""
 
@@ -88,12 +99,14 @@ class Interception:
         if ACTIVE:
             raise Unsupported("torch_law inside torch_law", "a law taken while another is", "one at a time")
         session = Tracer(self.coins)
-        self.walk = session.walk
+        self.walk, self.rows = session.walk, session.rows
+        self.steps = StepLaws()
         session.walk.max_draws = None if self.limit is None else DRAWS
         snapshot = Snapshot(function, args, kwargs, self.beside)
         session.standing = _standing()
         names = snapshot.named()
         session.legacy = bool(names & LEGACY)
+        session.rows.on = self.whole and "type" not in names
         patches = _patches(session, function, args, kwargs) + numpy_memory(session, names)
         # The same code once more in other types was watched before.
         again = self.within is not nullcontext
@@ -113,7 +126,8 @@ class Interception:
             Unsupported.last = None
             with self._caught(session, patches):
                 try:
-                    result = frozen(watch.call(function, *args, **kwargs))
+                    result = session.ended(frozen(watch.call(function, *args, **kwargs)))
+                    session.rows.over = True
                 except Exception as error:
                     if Unsupported.last not in (None, error):
                         raise Unsupported.last from error
@@ -126,12 +140,17 @@ class Interception:
                 raise Unsupported("import of torch", "inside the function", "an import before", "the first run")
             if moved := census.moved(far=made <= OFTEN or made % OFTEN == 0):
                 raise self._unseen(session, run, moved)
-            return result
+            return result  # type: ignore[no-any-return]
 
-        log = ReplayLog()
+        log, whole = ReplayLog(), list[tuple[Any, WholeResult, int]]()
         try:
             for count, (result, weight) in enumerate(session.walk.runs(run)):
+                if isinstance(result, WholeResult):
+                    log.most_replays = MOST_WHOLE_REPLAYS
+                    whole.append(([(branch, branch.taken) for branch in session.walk.path], result, session.rows.place))
                 log.record(session.walk, run, result)
+                if self.noted:
+                    self.steps.note(session.walk.path, *_noted(result))
                 if self.limit is not None and count == self.limit:
                     raise TooManyOutcomes(self.limit, fraction(session.walk.covered_mass()))
                 yield result, weight
@@ -139,6 +158,7 @@ class Interception:
                 raise self._unseen(session, run, moved)
             self.changed |= dict.fromkeys(snapshot.restore())
             watch.hooked = False
+            _try_numbers(session, run, whole)
             for filling in FILLINGS[1:] if session.blanks else ():
                 session.filling = filling
                 self._replay_with_other_fillings(session, log)
@@ -188,6 +208,21 @@ class Interception:
             ACTIVE.pop()
 
 
+def _try_numbers(session: Tracer, run: Callable[[], Any], whole: list[tuple[Any, WholeResult, int]]) -> None:
+    """Make some runs again with plain numbers in place of those that nobody read: nothing else may change."""
+    for steps, result, place in whole[:: max(1, len(whole) // TRIED)]:
+        support = result.row.support
+        for token in {support[0], support[len(support) // 2], support[-1]}:
+            session.rows.forced = place, token
+            if session.walk.rerun(run, steps) != result.placed(token):
+                raise Spoiled
+    session.rows.forced = None
+
+
+def _noted(result: Any) -> tuple[WholeRow | None, Any]:
+    return (result.row, result.template) if isinstance(result, WholeResult) else (None, result)
+
+
 def _patches(session: Tracer, function: Any, args: Any, kwargs: Mapping[str, Any]) -> list[Patch]:
     """Everything that is replaced while the function runs; raises for what was made before and can be seen in it."""
     in_random, originals = random_patches(session)
@@ -214,11 +249,17 @@ def _torch_caught(session: Tracer) -> AbstractContextManager[None]:
 
 def frozen(result: Any) -> Hashable:
     """A result as a key of a law: tensors and arrays as nested tuples of numbers, containers as tuples."""
+    if issubclass(type(result), ReadInt):
+        return result  # type: ignore[no-any-return]
+    if (handed_on := getattr(type(result), "as_drawn", None)) is not None:
+        return frozen(handed_on(result))
     if isinstance(result, Uniform):
         raise Unsupported("a result", "a uniform", "a result decided by the draws", "the return value")
     if isinstance(result, Mapping):
         return tuple((key, frozen(value)) for key, value in result.items())
     if isinstance(result, list | tuple):
+        if set(map(type, result)) <= _NUMBERS and all(item == item for item in result):
+            return tuple(result)
         return tuple(frozen(item) for item in result)
     if isinstance(result, set | frozenset):
         return frozenset(frozen(item) for item in result)
@@ -231,6 +272,9 @@ def frozen(result: Any) -> Hashable:
     if by is None or (by is object.__hash__ and type(result).__module__ != "builtins"):
         raise UnhashableResult(f"result: got {result!r}, expected something that is hashed by its value")
     return result  # type: ignore[no-any-return]
+
+
+_NUMBERS = {int, float, bool}
 
 
 def _default_generators() -> dict[str, Any]:
