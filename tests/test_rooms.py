@@ -25,7 +25,7 @@ ROOMS = {
     "exact.interception": (4900, "rheo_core .enumeration .runtime"),
     "exact.proofs": (2780, "rheo_core .enumeration .runtime"),
     "exact.verdict": (3250, "rheo_core .enumeration .runtime .methods .interception"),
-    "exact.acceptance": (1300, "rheo_core .enumeration .runtime .methods .verdict"),
+    "exact.acceptance": (1450, "rheo_core .enumeration .runtime .methods .verdict"),
     "exact.search": (2200, "rheo_core .enumeration .runtime .methods .verdict"),
     "exact.faults": (1260, "rheo_core .enumeration .methods .verdict"),
     "exact.report": (1560, "rheo_core .enumeration .runtime .methods .interception .verdict .acceptance"),

@@ -1,8 +1,8 @@
-"""The first verdict on a tree of depth 1 over a whole vocabulary, where no class and no sequence is listed.
+"""The first verdict on a small tree over a whole vocabulary, where no sequence of tokens is listed.
 
 The tokens of one cycle are an emitted token and, where a candidate was accepted, one from the target's own row behind
 it; a rejected layer is continued from the same row. So the first two tokens have the target's distribution iff the
-first one has, and its distribution is known in closed form.
+first one has, and its distribution is known in closed form. Of a deeper tree the first token alone is judged.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from exact.acceptance.one_pool import CLOSED, Emitted, OneLayerTree, in_closed_form
+from exact.acceptance.one_pool import CLOSED, Emitted, OneLayerTree
+from exact.acceptance.tree_sums import BY_NODE, TreeSums
 from exact.enumeration.cycle_law import Tokens
 from exact.enumeration.rationals import format_distinct
 from exact.verdict.document import number
@@ -42,25 +43,33 @@ class WrongToken:
 
 @dataclass(frozen=True)
 class LayerVerdict:
-    """Whether a layer has the target's distribution on the rows given, and what it accepts."""
+    """Whether a layer, or the first token of a deeper tree, has the target's distribution, and what is accepted.
+
+    `tokens` is how many tokens the verdict covers, `path` the way to it, `classes` None where none were listed.
+    """
 
     claim: Claim
     prefix: Prefix
-    acceptance: Fraction
+    acceptance_length: Fraction
     total_variation: Fraction
     counterexample: WrongToken | None
+    tokens: int
+    path: str
+    classes: int | None
 
     @classmethod
     def of(cls, method: Method, pair: ModelPair, shape: TreeShape, prefix: Prefix = ()) -> LayerVerdict | None:
         """Give the verdict; None where the vocabulary is small or the layer has no closed form."""
-        if not in_closed_form(method, shape) or len(pair.p(prefix)) < WIDE or pair.p(prefix).dtype.kind != "O":
+        if len(pair.p(prefix)) < WIDE or pair.p(prefix).dtype.kind != "O":
             return None
-        layer = OneLayerTree.of(method, pair, shape, prefix)
-        return (
-            None
-            if layer is None
-            else cls(method.claim, prefix, layer.acceptance, layer.emitted.total_variation, _wrong(layer.emitted))
-        )
+        rest: tuple[int, str, int | None]
+        if (layer := OneLayerTree.of(method, pair, shape, prefix)) is not None:
+            tau, emitted, rest = 1 + layer.acceptance, layer.emitted, (2, CLOSED, None)
+        elif (sums := TreeSums.of(method, pair, shape, prefix)) is not None:
+            tau, emitted, rest = sums.acceptance_length, sums.first, (1, BY_NODE, sums.classes)
+        else:
+            return None
+        return cls(method.claim, prefix, tau, emitted.total_variation, _wrong(emitted), *rest)
 
     @property
     def lossless(self) -> bool:
@@ -73,16 +82,11 @@ class LayerVerdict:
         return "lossless" if self.lossless else "lossy"
 
     @property
-    def acceptance_length(self) -> Fraction:
-        """tau: the expected tokens of a cycle, the target's own included."""
-        return 1 + self.acceptance
-
-    @property
     def scope(self) -> str:
         """One line on what the verdict covers and the way to it."""
         return (
-            f"scope: these rows; first 2 tokens after prefix {self.prefix}, one cycle continued from the target, ends "
-            f"not compared; ideal coins; exact; by {CLOSED}, no classes listed"
+            f"scope: these rows; first {self.tokens} tokens after prefix {self.prefix}, one cycle continued from the "
+            f"target, ends not compared; ideal coins; exact; by {self.path}"
         )
 
     def summary(self) -> dict[str, Any]:
@@ -94,10 +98,10 @@ class LayerVerdict:
             "every_target": None,
             "every_target_reason": "",
             "claim": self.claim,
-            "classes": None,
+            "classes": self.classes,
             "total_variation": number(self.total_variation),
             "acceptance_length": number(self.acceptance_length),
-            "acceptance_by_depth": [number(1), number(self.acceptance)],
+            "acceptance_by_depth": [number(1), number(self.acceptance_length - 1)] if self.tokens == 2 else None,
             "counterexample": None if wrong is None else wrong.document(),
             "lemmas": {},
             "scope": self.scope,

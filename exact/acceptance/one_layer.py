@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from exact.acceptance.one_pool import OneLayerTree
+from exact.acceptance.layer_verdict import WIDE
+from exact.acceptance.one_pool import CLOSED, ENUMERATED, OneLayerTree
+from exact.acceptance.tree_sums import BY_NODE, TreeSums
 from exact.enumeration.cycle_law import acceptance_by_depth, cycle_law
 from exact.enumeration.fixed_trees import FixedTreeMethod, node_at
 from exact.enumeration.rationals import ZERO, fraction, rational_models
@@ -45,15 +47,26 @@ def length_and_survival(
 
     The second is counted over the classes: a sampled token that is pruned away cannot be accepted, whatever the target.
     """
+    length, kept, _ = measured(method, pair, shape, prefix)
+    return length, kept
+
+
+def measured(
+    method: Method, pair: ModelPair, shape: TreeShape, prefix: Prefix = ()
+) -> tuple[Fraction, Fraction | None, str]:
+    """What `length_and_survival` gives, and the way to it: closed forms where the method's parts are known."""
     layer = OneLayerTree.of(method, pair, shape, prefix)
     if layer is not None:
-        return 1 + layer.acceptance, layer.sampled_kept
+        return 1 + layer.acceptance, layer.sampled_kept, CLOSED
+    sums = TreeSums.of(method, pair, shape, prefix) if len(pair.p(prefix)) >= WIDE else None
+    if sums is not None:
+        return sums.acceptance_length, sums.sampled_kept, BY_NODE
     emitted, found = cycle_law(method, rational_models(pair), prefix, shape)
     length = sum(acceptance_by_depth(emitted, shape.depth), Fraction(0))
     if found is None:
-        return length, None
+        return length, None, ENUMERATED
     kept = (each.probability * np.count_nonzero(each.tree.kind == SAMPLED) for each in found)
-    return length, fraction(sum(kept, ZERO))
+    return length, fraction(sum(kept, ZERO)), ENUMERATED
 
 
 def drafted_sets(method: Method, pair: ModelPair, width: int, prefix: Prefix = ()) -> dict[frozenset[int], Any]:

@@ -9,7 +9,8 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from exact.acceptance.one_layer import length_and_survival, over_leads
+from exact.acceptance.one_layer import measured, over_leads
+from exact.acceptance.one_pool import ENUMERATED
 from exact.methods.load import label, own_errors
 from exact.methods.rows_file import Rows
 from exact.runtime.journal import Journal, resumed
@@ -27,6 +28,7 @@ class Sweep:
     temperature: float
     acceptance_length: Fraction
     sampled_kept: Fraction | None = None
+    path: str = ENUMERATED
 
     @property
     def lead(self) -> int | None:
@@ -42,6 +44,7 @@ class Sweep:
             "temperature": self.temperature,
             "acceptance_length": number(self.acceptance_length),
             "sampled_kept": None if self.sampled_kept is None else number(self.sampled_kept),
+            "path": self.path,
         }
 
 
@@ -68,10 +71,10 @@ def sweep(
 
 def _length(
     points: Sequence[tuple[Rows, Method]], shape: TreeShape, prefix: Prefix, which: int
-) -> tuple[Fraction, Fraction | None]:
+) -> tuple[Fraction, Fraction | None, str]:
     file, method = points[which]
     with own_errors(method):
-        return length_and_survival(method, ModelPair(file.target, file.draft, file.ids), shape, prefix)
+        return measured(method, ModelPair(file.target, file.draft, file.ids), shape, prefix)
 
 
 def versions_of(rule: Method, shape: TreeShape, lead: int | None = None) -> list[Method]:

@@ -16,7 +16,7 @@ import typer
 from rich.progress import track
 
 from exact.acceptance.one_layer import Choice, Costs, choices, shapes_within
-from exact.acceptance.one_pool import in_closed_form, path_of
+from exact.acceptance.one_pool import in_closed_form
 from exact.acceptance.sweeps import Sweep, survival_mean, sweep, sweep_mean, versions_of
 from exact.cli import options
 from exact.cli.rates_tables import PoolRates, pool_line, pools_of, rationals
@@ -127,7 +127,7 @@ def command(
     document = {
         "command": "rates",
         "pools": [each.document() for each in pools],
-        "sweeps": [each.document() | {"path": path_of(each.method, shape)} for each in swept],
+        "sweeps": [each.document() for each in swept],
         "choices": [_choice(each) for each in best],
     }
     options.deliver(document, as_json, save)
@@ -241,7 +241,7 @@ def report_sweeps(swept: Sequence[Sweep], shape: TreeShape) -> None:
     options.out.print(
         f"\ntau of the whole tree (width {shape.width}, depth {shape.depth}, budget {shape.budget}), the target's own "
         "token included; exact, ideal coins; m = K is the plain top-K pool; by "
-        f"{' and '.join(dict.fromkeys(path_of(each.method, shape) for each in swept))}:",
+        f"{' and '.join(dict.fromkeys(each.path for each in swept))}:",
         highlight=False,
     )
     show(table)
