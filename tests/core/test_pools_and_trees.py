@@ -14,6 +14,7 @@ from rheo_core.growth import Growth, NotGrowable, grown
 from rheo_core.pool import Drafter, Pool
 from rheo_core.tree import Tree, rank
 from tests.pairs import both, drawn_models, rational, rows, rule, shapes
+from tests.products import shown
 
 
 def pool_oracle(q, width, m):
@@ -203,7 +204,9 @@ def test_trees_read_from_the_root():
     assert tree.path(-1) == tree.tokens_to(-1) == ()
 
 
-@pytest.mark.parametrize("proxy", [proxies.RAW, proxies.HALF_LEAST, lambda score, order, m, sampled: F(1, 2)], ids=str)
+@pytest.mark.parametrize(
+    "proxy", [proxies.RAW, proxies.HALF_LEAST, lambda score, order, m, sampled: F(1, 2)], ids=shown
+)
 def test_only_the_proxies_of_lemma_4_are_grown(proxy):
     drafter = Drafter(ModelPair(*both(rational(5, 3, 2))), 3, 1, proxy)
     with pytest.raises(NotGrowable):

@@ -7,6 +7,7 @@ from exact.verdict.strategies import model_pairs, pairs, shapes, small_pairs
 from rheo_core import InvalidInput, TreeMethod, TreeShape, method, methods, proxies
 from rheo_core.verification import algorithm_1
 from tests.pairs import alike, rational
+from tests.products import shown
 
 pytestmark = pytest.mark.exact
 pytest_plugins = ("pytester",)
@@ -41,7 +42,7 @@ def residual_dropped(p, tail, candidates, sampled, lead, chooser, at):
     return token, candidates.index(token) if child != -1 else -1
 
 
-@pytest.mark.parametrize("rule", [methods["rheo-rrsw"], algorithm_1, chain], ids=str)
+@pytest.mark.parametrize("rule", [methods["rheo-rrsw"], algorithm_1, chain], ids=shown)
 def test_lossless_rules_pass(rule):
     check(rule, examples=10, shape=TreeShape(2, 2, 3))
 
