@@ -29,7 +29,7 @@ from exact.interception.uninitialised import LEGACY, numpy_memory
 from exact.interception.whole_results import WholeResult
 from exact.runtime.census import Census, stream, unlisted
 from exact.runtime.generators import bound_before, refuse_made_before
-from exact.runtime.patches import Patch, applied
+from exact.runtime.patches import Patch, Replacements
 from exact.runtime.snapshot import Snapshot
 from exact.runtime.unseen import Watch, stand_ins
 from exact.runtime.unsupported import Unsupported, line_of
@@ -107,7 +107,7 @@ class Interception:
         names = snapshot.named()
         session.legacy = bool(names & LEGACY)
         session.rows.on = self.whole and "type" not in names
-        patches = _patches(session, function, args, kwargs) + numpy_memory(session, names)
+        patches = Replacements(_patches(session, function, args, kwargs) + numpy_memory(session, names))
         # The same code once more in other types was watched before.
         again = self.within is not nullcontext
         census = Census(_generators(snapshot), everywhere=not again)
@@ -119,8 +119,8 @@ class Interception:
         def run() -> Hashable:
             nonlocal made
             made += 1
-            census.moved(far=False)  # whoever takes the outcomes one by one may draw between them
             if first:
+                census.moved(far=False)  # whoever takes the outcomes one by one may draw between them
                 self.changed |= dict.fromkeys(snapshot.restore())
             session.begin()
             Unsupported.last = None
@@ -163,6 +163,7 @@ class Interception:
                 session.filling = filling
                 self._replay_with_other_fillings(session, log)
             session.filling, first = FILLINGS[0], False
+            census.moved(far=False)
             self._replay_with_changes(snapshot, log)
         finally:
             self.changed |= dict.fromkeys(snapshot.restore())
@@ -197,11 +198,11 @@ class Interception:
         return Unsupported("a draw that was not seen", said, "draws that Python calls on this thread", "this run")
 
     @contextmanager
-    def _caught(self, session: Tracer, patches: Sequence[Patch]) -> Iterator[None]:
+    def _caught(self, session: Tracer, patches: Replacements) -> Iterator[None]:
         ACTIVE.append(session)
         session.active = True
         try:
-            with applied(patches), _torch_caught(session), self.within():
+            with patches.applied(), _torch_caught(session), self.within():
                 yield
         finally:
             session.active = False
