@@ -62,7 +62,7 @@ def smallest_by_hand(rule, level: SearchLevel) -> Case | None:
     def is_lossy(case: Case) -> bool:
         method = rule if case.lead is None else replace(rule, lead=case.lead)
         length = case.shape.depth + 1
-        return text_law(method, case.target, case.draft, case.shape, length) != target_law(case.target, length)
+        return bool(text_law(method, case.target, case.draft, case.shape, length) != target_law(case.target, length))
 
     lossy = [case for case in every_case(level) if case.dependent == level.dependent and is_lossy(case)]
     return min(lossy, key=lambda case: case.size, default=None)
