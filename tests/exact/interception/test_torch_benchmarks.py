@@ -27,14 +27,14 @@ def timed(function):
         torch.set_num_threads(threads)
 
 
-def test_a_thousand_outcomes_of_speculative_sampling_in_five_seconds():
-    """0.9 s before every run was watched, put back to its state and made once more; 1.5 to 2.6 s with that."""
+def test_a_thousand_outcomes_of_speculative_sampling_in_two_seconds():
+    """0.9 s before every run was watched, put back to its state and made once more; 1.8 s with that on a busy machine."""
     draft, new = logits(3, 0, 5), logits(4, 1, 5)
     timed(lambda: cycle(1, draft[:, :1], new[:, :2]))  # what is imported or compiled on first use
     count, cpu, wall = timed(lambda: cycle(3, draft, new))
     print(f"{count} outcomes: {cpu:.2f} s of processor time, {wall:.2f} s; {1000 * cpu / count:.2f} s a thousand")
     assert count >= 1000
-    assert 1000 * cpu / count < 5
+    assert 1000 * cpu / count < 2
 
 
 def test_the_generate_loop_in_a_minute():
