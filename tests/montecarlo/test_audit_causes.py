@@ -267,11 +267,32 @@ def test_tokens_until_each_planted_fault_is_seen(name):
 
 def tokens_until_alarm(made, seed, most=60_000):
     running = Audit()
-    for chunk in Chunker(3).chunks(iter(made(seed, most))):
+    for chunk in Chunker(3, most=16).chunks(iter(made(seed, most))):
         running.update(chunk)
         if running.alarmed_at is not None:
             return running.tokens
     return most
 
 
-TABLE: dict[str, int] = {}
+TABLE: dict[str, int] = {
+    "towards the draft": 3_930,
+    "away from the draft": 2_874,
+    "too flat": 1_471,
+    "too sharp": 1_287,
+    "a changing temperature": 1_078,
+    "one position": 516,
+    "after a rejection": 810,
+    "the next row's token": 633,
+    "0101...": 94,
+    "every token twice": 204,
+    "a switch of .9": 128,
+    "a switch of .55": 4_907,
+    "twins": 172,
+    "copied n-grams": 1_652,
+    "texts hot and cold": 9_622,
+    "unlisted .5 for .4": 1_022,
+    "the draft's law": 313,
+    "half the draft's law": 861,
+    "off by .02": 15_000,
+    "after a record of 1e-310": 19,
+}
