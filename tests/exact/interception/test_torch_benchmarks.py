@@ -28,7 +28,7 @@ def timed(function):
 
 
 def test_a_thousand_outcomes_of_speculative_sampling_in_two_seconds():
-    """0.9 s before every run was watched, put back to its state and made once more; 1.8 s with that on a busy machine."""
+    """0.9 s before every run was watched, put back to its state and made again; 1.8 s with that on a busy machine."""
     draft, new = logits(3, 0, 5), logits(4, 1, 5)
     timed(lambda: cycle(1, draft[:, :1], new[:, :2]))  # what is imported or compiled on first use
     count, cpu, wall = timed(lambda: cycle(3, draft, new))
