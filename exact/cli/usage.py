@@ -39,5 +39,13 @@ def refusal(error: Any, program: str) -> str:
         return f"command: got {guessed(quoted, commands)}, expected one of {', '.join(commands)}"
     kind = next((kind for word, kind in KINDS.items() if word in message), None)
     if quoted.startswith("--") and kind is not None:
-        return f"{quoted.lstrip('-')}: got something else, expected {kind}; see {path} --help"
+        return f"{quoted.lstrip('-')}: got {refused_value(error, message)}, expected {kind}"
     return f"{message.rstrip('.')}; see {path} --help"
+
+
+def refused_value(error: Any, message: str) -> str:
+    """Give the value that could not be read: the cause has it, or the message in its second pair of quotes."""
+    details: list[Any] = getattr(error.__cause__, "errors", list)()
+    if details:
+        return str(details[0]["input"])
+    return message.split("'")[3] if message.count("'") > 3 else "something else"
