@@ -20,7 +20,7 @@ from exact.runtime.provenance import versions
 from exact.runtime.streams import visible
 from exact.verdict.certificate import Certificate, CycleFigures, ForEveryTarget, Inputs, OnTheseRows
 from exact.verdict.document import rows
-from exact.verdict.every_target import first_moved
+from exact.verdict.every_target import FILLINGS, first_moved
 from exact.verdict.identity import unknown_parts, verifier_name
 from exact.verdict.verifier_condition import ALGORITHM_1, RRSW, VANILLA
 from exact.verdict.wide_drafting import (
@@ -195,7 +195,7 @@ def graph_certificate(
     wide = WideDrafting(rule, models, prefix, shape, states_of(draft, prefix, shape, tokens, rule.leads(shape)))
     try:
         graph = wide.count(bounds.tick, bounds.states)
-        replays = wide.replay(first_moved, bounds.tick)
+        replays = wide.replay(first_moved, FILLINGS, bounds.tick)
     except TooManyStates as error:
         said = f"{error}; about {expected:,} classes, contexts: {wide.states.known}"
         raise InvalidInput("shape", said, "a smaller budget or depth, or a table of rows that draft alike") from None

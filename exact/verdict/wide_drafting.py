@@ -153,9 +153,11 @@ class Replays:
     moved: TreeClass | None
 
     def __str__(self) -> str:
+        code = f"{self.by_reference:,} classes replayed by the layered code (mass {float(self.reference_mass):.3g})"
+        twin = f"{self.by_twin:,} by its batched twin (mass {float(self.twin_mass):.3g})"
         return (
-            f"{self.by_reference:,} classes replayed by the layered code (mass {float(self.reference_mass):.3g}) and "
-            f"{self.by_twin:,} by its batched twin (mass {float(self.twin_mass):.3g}), two fillings each, seed {SEED}"
+            f"{code} and {twin}, undrawn slots filled in turn with the most and the least probable token, by the twin "
+            f"with both, seed {SEED}"
         )
 
 
@@ -182,7 +184,9 @@ class WideDrafting:
         self.graph = growth_graph(self._drafter(), self.shape, self.states, most, done)
         return self.graph
 
-    def replay(self, first_moved: Callable[..., TreeClass | None], tick: Tick = silent) -> Replays:
+    def replay(
+        self, first_moved: Callable[..., TreeClass | None], fillings: Sequence[Any], tick: Tick = silent
+    ) -> Replays:
         """Replay a seeded sample of distinct classes, drawn by their probability."""
         drafter = self._drafter()
         tick("drawing classes", 0, 0)
@@ -192,7 +196,9 @@ class WideDrafting:
         by_state = PoolsByState(drafter, self.states)
         for start in range(0, min(REPLAYED, len(sample)), 100):
             part = sample[start : start + 100]
-            moved = moved or first_moved(part, by_state, self.prefix, self.shape)
+            for which, filling in enumerate(fillings):
+                share = part[which :: len(fillings)]
+                moved = moved or first_moved(share, by_state, self.prefix, self.shape, (filling,))
             done = start + len(part)
             self.replays = Replays(done, sum(masses[:done], Fraction(0)), 0, Fraction(0), moved)
             tick("replaying classes", done, min(REPLAYED, len(sample)))
