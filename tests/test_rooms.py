@@ -48,7 +48,7 @@ ROOMS = {
     "gpu_runner.audit": (500, "rheo_core montecarlo .model .decode .measure"),
     "gpu_runner.training": (700, "rheo_core exact.runtime montecarlo .model .decode"),
     "gpu_runner.cli": (
-        1645,
+        1700,
         "rheo_core exact.cli exact.report montecarlo .model .decode .certify .measure .reproduce .audit .training",
     ),
     "gpu_runner": (50, ".cli"),

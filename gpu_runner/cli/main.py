@@ -17,6 +17,8 @@ app = application(
         "bench": "Compare methods on a real pair: tau, acceptance by depth, tokens a second, speed-up, latencies.",
         "certify": "Certify the engine itself: drafting, pruning, verification, cache and several cycles, on this "
         "device.",
+        "check": "Look at a pair before long runs: weights, template, RoPE, layers read, vocabularies, memory, time of "
+        "a table.",
         "data": "Say where the question sets come from and under which licences; fetch them; check a folder of sets.",
         "reproduce": "Measure a table or figure of the paper on any pair: counted on own texts, and expected on the "
         "same contexts.",
