@@ -55,7 +55,7 @@ def chosen(executor: Executor | None):
 def drafted(executor: Executor | None):
     jobs = [(classes.tree_method(methods[name]), ROWS) for name in ("rheo", "top-k")]
     found = list(in_order(partial(classes.sorted_classes, jobs, SHAPE), range(2), executor))
-    return [[(each.tree.key(), each.probability) for each in listed] for listed in found]
+    return [(count, [(each.tree.key(), each.probability) for each in listed]) for count, listed in found]
 
 
 def faulty(executor: Executor | None):
