@@ -54,7 +54,7 @@ def chosen(executor: Executor | None):
 
 def drafted(executor: Executor | None):
     jobs = [(classes.tree_method(methods[name]), ROWS) for name in ("rheo", "top-k")]
-    found = list(in_order(partial(classes.sorted_classes, jobs, SHAPE), range(2), executor))
+    found = list(in_order(partial(classes.sorted_classes, jobs, SHAPE, 1000, 5), range(2), executor))
     return [(count, [(each.tree.key(), each.probability) for each in listed]) for count, listed in found]
 
 
