@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer
 
-from exact.cli import certify, options, rates
+from exact.cli import options, rates, sizes
 from exact.cli.main import app as exact_app
 from exact.runtime import atomic_files
 from gpu_runner.cli.main import app as gpu_app
@@ -21,8 +21,9 @@ APPS = {"rheo-exact": exact_app, "rheo-montecarlo": montecarlo_app, "gpu_runner"
 
 
 def group_of(app):
-    """The group of commands behind a program."""
+    """The group of commands behind a program, all of them loaded."""
     group: Any = typer.main.get_command(app)
+    group.load(*group.commands)
     return group
 
 
@@ -212,7 +213,7 @@ BROKEN = "def verify(p, tail, candidates, sampled, lead, chooser, at):\n    retu
 )
 def test_bad_input_is_one_line_even_where_a_size_is_told(monkeypatch, capsys, tmp_path, arguments, said):
     monkeypatch.chdir(tmp_path)
-    for module in (certify, rates):
+    for module in (sizes, rates):
         monkeypatch.setattr(module, "ANNOUNCED", 0)
     (tmp_path / "other.json").write_text(json.dumps({"of": "another method"}) + "\n")
     (tmp_path / "broken.py").write_text(BROKEN)
@@ -229,12 +230,12 @@ SMALL = ["--width", "2", "--depth", "1", "--budget", "2"]
 def test_the_size_is_told_before_the_work(monkeypatch, capsys):
     assert options.run(exact_app, ["hunt", "rheo-raw", "--first", "--seconds", "5"]) == 1
     assert "cases, then cases by chance; at most 5 s" in capsys.readouterr().err
-    arguments = ["rates", *SMALL, "--temperatures", ""]
+    arguments = ["rates", "--width", "2", "--depth", "2", "--budget", "2", "--temperatures", ""]
     assert options.run(exact_app, arguments) == 0
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(rates, "ANNOUNCED", 0)
     assert options.run(exact_app, [*arguments, "--draft-cost", "1", "--verify-cost", "2"]) == 0
-    assert capsys.readouterr().err == "45 exact runs, some 0 s; Ctrl-C stops\n"  # 3 m, 5 atomic_files, 1 T and 2 shapes
+    assert capsys.readouterr().err == "60 exact runs, some 0 s; Ctrl-C stops\n"  # 3 m, 5 files, 1 T and 3 shapes
 
 
 def test_a_long_sweep_is_estimated_within_a_factor_of_ten(monkeypatch):

@@ -132,6 +132,7 @@ def test_a_command_that_is_mentioned_exists_with_its_options(where, command, tmp
     program, name, *arguments = shlex.split(command)
     group: Any = typer.main.get_command(APPS[program])
     problem = ""
+    group.load(name)
     try:
         group.commands[name].make_context(name, arguments)
     except usage.UsageError as error:

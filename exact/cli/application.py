@@ -39,6 +39,10 @@ class Command(_BareFlags, TyperCommand):
     """One command."""
 
 
+class _Unloaded(TyperCommand):
+    """A command of which only the line of help is known."""
+
+
 class Commands(_BareFlags, TyperGroup):
     """The commands of a program: a line of help for each, until one is called."""
 
@@ -48,13 +52,18 @@ class Commands(_BareFlags, TyperGroup):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        self.commands = {name: TyperCommand(name, help=line) for name, line in self.lines.items()}
+        self.commands = {name: _Unloaded(name, help=line) for name, line in self.lines.items()}
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Load the command that a line calls."""
-        if args and args[0] in self.lines:
-            self.commands[args[0]] = loaded(self.modules, args[0])
+        self.load(*args[:1])
         return super().resolve_command(ctx, args)
+
+    def load(self, *names: str) -> None:
+        """Load the modules of commands that are still lines of help."""
+        for name in names:
+            if isinstance(self.commands.get(name), _Unloaded):
+                self.commands[name] = loaded(self.modules, name)
 
 
 def loaded(modules: str, name: str) -> Any:

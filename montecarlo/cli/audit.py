@@ -54,7 +54,7 @@ def command(
     ] = TOLERANCE,
     control: Annotated[
         list[Path] | None,
-        typer.Option("--control", metavar="FILE", help="The same engine without speculation, scored likewise."),
+        typer.Option("--control", metavar="RUN", help="The same engine without speculation, scored likewise."),
     ] = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="The one FILE is still being written: stop where the evidence passes.")
