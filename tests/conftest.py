@@ -1,9 +1,10 @@
 """Which tests a plain `pytest` runs, and why one is left out.
 
 Tests marked `benchmark`, `slow`, `model` or `certificate` run only when asked for: when the -m expression names the
-marker, or when the test itself is named on the command line (one of `certificate` by its parameters as well: a test's
-name alone means its plain part). This is done here and not by a default -m, which any -m on the command line would
-replace: `pytest -m exact` must not run the slow ones.
+marker, or when the test itself is named on the command line (one of `certificate` by its parameters as well where the
+test has a plain part, which its name alone means). Those of `certificate` that compile Coq run under `-m rocq` too.
+This is done here and not by a default -m, which any -m on the command line would replace: `pytest -m exact` must not
+run the slow ones.
 """
 
 import re
@@ -26,10 +27,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     asked = set(re.findall(r"\w+", config.option.markexpr or ""))
     named = [argument for argument in config.args if "::" in argument]
     closed = {marker for marker in OPT_IN if marker not in asked}
+    plain = {item.nodeid.partition("[")[0] for item in items if not any(map(item.get_closest_marker, OPT_IN))}
 
     def left_out(item: pytest.Item) -> bool:
         markers = {marker for marker in closed if item.get_closest_marker(marker)}
-        naming = named if "certificate" not in markers else [each for each in named if "[" in each]
+        if "rocq" in asked and item.get_closest_marker("rocq"):
+            markers.discard("certificate")
+        parts = "certificate" in markers and item.nodeid.partition("[")[0] in plain
+        naming = [each for each in named if "[" in each] if parts else named
         return bool(markers) and not any(_names(argument, item.nodeid) for argument in naming)
 
     deselected = [item for item in items if left_out(item)]

@@ -8,7 +8,13 @@ pytest.importorskip("torch", reason="torch is not installed (extra `torch`)")
 
 
 @pytest.mark.parametrize(
-    "count", [60, pytest.param(300, marks=pytest.mark.slow), pytest.param(10_000, marks=pytest.mark.slow)]
+    "count",
+    [
+        20,
+        pytest.param(60, marks=pytest.mark.certificate),
+        pytest.param(300, marks=pytest.mark.slow),
+        pytest.param(10_000, marks=pytest.mark.slow),
+    ],
 )
 def test_every_malformed_call_ends_in_good_order(count):
     counted, bad = fuzz.fuzz(count)

@@ -7,6 +7,7 @@ from tests import wrong_calls
 STORED = wrong_calls.steps(wrong_calls.TRANSCRIPT.read_text(encoding="utf-8"))
 
 
+@pytest.mark.certificate
 @pytest.mark.exact
 def test_every_wrong_call_says_what_the_transcript_shows():
     pytest.importorskip("torch", reason="torch is not installed (extra `torch`)")

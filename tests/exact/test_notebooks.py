@@ -24,6 +24,7 @@ def outputs(notebook):
     ]
 
 
+@pytest.mark.certificate
 @pytest.mark.parametrize(
     ("name", "pictures"), [("table1", 7), ("equivalence_classes", 6), ("rates", 5), ("best_rule", 2)]
 )

@@ -109,6 +109,7 @@ def test_the_base_install_never_imports_the_heavy_libraries():
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.certificate
 def test_a_small_run_end_to_end(capsys, monkeypatch):
     """Every kind of line but the long ones, through the command, in two processes."""
     monkeypatch.setattr(survival, "MAX_VOCABULARY", 3)

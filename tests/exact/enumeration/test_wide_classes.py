@@ -31,7 +31,7 @@ from rheo_core import DraftRow, ModelPair, TreeShape
 from rheo_core.growth import NotGrowable
 from tests.pairs import alike, both, rational, rule
 
-pytestmark = pytest.mark.exact
+pytestmark = [pytest.mark.exact, pytest.mark.certificate]
 MOST = 400
 
 

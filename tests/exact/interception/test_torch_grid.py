@@ -9,7 +9,7 @@ from exact.interception import Interception, Unsupported, torch_law
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra `torch`)")
 
-pytestmark = pytest.mark.exact
+pytestmark = [pytest.mark.exact, pytest.mark.certificate]
 P = torch.tensor([0.5, 0.125, 0.375])
 
 

@@ -18,6 +18,7 @@ def printed(notebook):
     return ["".join(out.text for out in cell.outputs if out.get("name") == "stdout") for cell in cells]
 
 
+@pytest.mark.certificate
 def test_the_notebook_runs_and_says_what_it_says():
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     stored = printed(notebook)

@@ -14,7 +14,7 @@ from transformers.generation.utils import _speculative_sampling  # noqa: E402
 
 from tests.exact.interception.tiny_models import drafting, sampler, tiny_model  # noqa: E402
 
-pytestmark = pytest.mark.exact
+pytestmark = [pytest.mark.exact, pytest.mark.certificate]
 PINNED = "5.24."
 V = 3
 

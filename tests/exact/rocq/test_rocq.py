@@ -35,6 +35,7 @@ MISSING = [program for program in PROGRAMS if shutil.which(program) is None]
 MATHCOMP = ("libcoq-mathcomp-ssreflect", "libcoq-mathcomp-algebra")
 
 pytestmark = [
+    pytest.mark.certificate,
     pytest.mark.rocq,
     pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)} (apt-get install coq make)"),
 ]
