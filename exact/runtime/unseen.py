@@ -12,6 +12,7 @@ standard library answers for a call; `_QUIET` names the few whose answer is neve
 from __future__ import annotations
 
 import gc
+import multiprocessing.process  # noqa: F401 (it draws a key when it is first imported: not in the code under test)
 import os
 import random
 import sys

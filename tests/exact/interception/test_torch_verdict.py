@@ -227,9 +227,9 @@ def test_the_command_on_a_file(tmp_path):
     assert "no verdict" in certify_torch.report(certificate, document)
     assert {key: mass for key, mass, _ in document["law"]}[True] == str(Fraction(1, 2**53))
     refused: list[tuple[str, str | None, str, str]] = [
-        (f"{path}:needs", None, "ideal", "no argument"),
+        (f"{path}:needs", None, "ideal", "without `p`"),
         (f"{path}:P", None, "ideal", "a function"),
-        ("mine:verify", None, "ideal", r"path.py:function"),
+        ("nosuch:verify", None, "ideal", "No module named 'nosuch'"),
         (f"{path}:broken", None, "ideal", "ZeroDivisionError"),
         (f"{path}:verify", "none", "ideal", "a name that the file defines"),
         (f"{path}:verify", None, "real", "ideal"),
