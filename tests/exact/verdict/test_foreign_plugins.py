@@ -121,6 +121,7 @@ def run_beside(folder, plugin):
     )
 
 
+@pytest.mark.certificate
 def test_what_a_plugin_keeps_for_itself_is_nothing_of_the_rules(tmp_path):
     run = run_beside(tmp_path, PLUGIN)
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr

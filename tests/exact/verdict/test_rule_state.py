@@ -238,6 +238,7 @@ def refusing(p, tail, candidates, sampled, lead, chooser, at):
     return algorithm_1(p, tail, candidates, sampled, lead, chooser, at)
 
 
+@pytest.mark.certificate
 def test_a_refusal_of_the_rule_itself_is_no_shape_that_does_not_apply(monkeypatch):
     with pytest.raises(InvalidInput, match="width"):
         assert_lossless(refusing, examples=1)
