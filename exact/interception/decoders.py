@@ -12,7 +12,9 @@ import copy
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any, Protocol
 
 from exact.enumeration.rationals import exact_law
@@ -62,6 +64,9 @@ def certify_decoder(
     `batch` the prompts are several, `start` gets them all and `step` returns a list of tokens for each request; the
     joint distribution is held against the product of the targets', in the order given and reversed.
 
+    The decoder is certified as it is given, and started again in the middle of a request (after one step), so that what
+    `start` forgets to clear shows.
+
     Each branch runs on a deep copy of the decoder, which shares torch parameters; `step(chooser)` gets a chooser where
     it has an argument. `options` are those of `certify_function`. Raises `InvalidInput` on what cannot be copied, on a
     step whose result is not of token ids, and on a decoder that goes on without emitting.
@@ -71,12 +76,17 @@ def certify_decoder(
         raise InvalidInput("decoder", decoder, "an object with start(prompt) and step()")
     prompts: list[tuple[int, ...]] = [tuple(each) for each in prompt] if batch else [tuple(prompt)]
     ends = frozenset(end)
-    for order in (prompts, prompts[::-1]) if batch else (prompts,):
+    served = f"{len(prompts)} requests, in both orders" if batch else "one request"
+    for used, order in product((False, True), (prompts, prompts[::-1]) if batch else (prompts,)):
         right = partial(_sampled, target, order, length, ends, batch)
-        found = certify_function(_run(decoder, order, length, ends, batch), target=right, **options)
+        found = certify_function(_run(decoder, order, length, ends, batch, used), target=right, **options)
         if not found.lossless:
             break
-    return found
+    state = "started again after one step of a request" if used else "as it was given"
+    about = f"texts of at most {length} tokens and where they end, {served}; the decoder {state}"
+    if found.lossless:
+        about = f"{about.rpartition(' started')[0]} as it was given, and started again after one step of a request"
+    return replace(found, about=about)
 
 
 def _sampled(
@@ -97,14 +107,20 @@ def _sampled(
 
 
 def _run(
-    decoder: Any, prompts: Sequence[tuple[int, ...]], length: int, ends: frozenset[int], batch: bool
+    decoder: Any, prompts: Sequence[tuple[int, ...]], length: int, ends: frozenset[int], batch: bool, used: bool
 ) -> Callable[[], Text]:
-    """One whole request, or a batch of them, as a function without arguments: its texts."""
+    """One whole request, or a batch of them, as a function without arguments: its texts.
+
+    `used`: the decoder has begun a request before, and made one step of it.
+    """
     chooses = bool(inspect.signature(decoder.step).parameters)
 
     def run() -> Text:
         own = _copied(decoder)
         own.start([list(each) for each in prompts] if batch else list(prompts[0]))
+        if used:
+            own.step(current_chooser()) if chooses else own.step()
+            own.start([list(each) for each in prompts] if batch else list(prompts[0]))
         texts: list[list[Any]] = [[] for _ in prompts]
         going = set(range(len(prompts)))
         while going:

@@ -45,6 +45,8 @@ class FunctionCertificate:
     rounding_type: str | None = None
     continued: int = 0
     rounding_most: Fraction | None = None
+    about: str | None = None
+    """Of a decoder: what was compared, and from which states."""
 
     @property
     def scope(self) -> str:
@@ -54,9 +56,8 @@ class FunctionCertificate:
         again = "replayed" if self.outcomes <= MOST_REPLAYS else "an even sample of the runs replayed"
         changed = f"; the code changed {', '.join(self.changed)}, put back before every run" if self.changed else ""
         short = f"; {self.continued} short results continued from the target, ends not compared"
-        return (
-            f"these inputs; {coins}; no state between calls ({again}){changed}; {how}{short if self.continued else ''}"
-        )
+        state = f"no state between calls ({again})" if self.about is None else self.about
+        return f"these inputs; {coins}; {state}{changed}; {how}{short if self.continued else ''}"
 
     def __str__(self) -> str:
         lines = [f"{self.verdict}: TV {float(self.total_variation):.3g} over {self.outcomes} outcomes"]

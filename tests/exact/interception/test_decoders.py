@@ -97,7 +97,7 @@ def test_planted_fault_a_decoder_that_is_not_copied_is_seen_to_change(monkeypatc
 
         def start(self, prompt):
             super().start(prompt)
-            self.state += self.total % 2
+            self.state += self.total // 2 % 2
 
         def step(self, chooser):
             self.total += 1
@@ -169,6 +169,7 @@ def test_a_torch_decoder_shares_its_parameters_and_keeps_its_cache():
             self.q = torch.tensor([0.4, 0.4, 0.2])
 
         def start(self, prompt):
+            self.model.cache.clear()
             self.row = self.model(list(prompt))
 
         def step(self):
@@ -243,3 +244,35 @@ def test_a_decoder_in_a_file_is_certified_by_the_command(name, code, tmp_path, m
     (tmp_path / "short.py").write_text(FILE.replace(", length", ", size"), encoding="utf-8")
     assert options.run(app, ["certify", "--torch", f"short.py:{name}"]) == options.BAD_INPUT
     assert "a decoder without `length`" in capsys.readouterr().err
+
+
+class Forgetful(Recurrent):
+    """A cache that `start` does not clear: right for the first request, wrong from the second on."""
+
+    def __init__(self):
+        self.cache: list[int] = []
+
+    def start(self, prompt):
+        pass
+
+    def step(self, chooser):
+        token = chooser.index(ROWS[sum(self.cache) % 2])
+        self.cache.append(token)
+        return [token]
+
+
+def test_what_start_forgets_to_clear_shows_in_the_next_request():
+    found = certify_decoder(Forgetful(), by_parity, length=2)
+    assert found.lossless is False
+    assert "started again after one step of a request" in found.scope
+    right = certify_decoder(Recurrent(), by_parity, length=2)
+    assert "texts of at most 2 tokens" in right.scope
+    assert "as it was given, and started again" in right.scope
+
+
+def test_planted_fault_a_decoder_that_is_never_used_twice_hides_it(monkeypatch):
+    from exact.interception import decoders
+
+    real: Any = decoders._run
+    monkeypatch.setattr(decoders, "_run", lambda *given: real(*given[:-1], False))
+    assert certify_decoder(Forgetful(), by_parity, length=2).lossless
