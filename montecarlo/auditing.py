@@ -43,6 +43,10 @@ AT = [[function.name for function in FUNCTIONS].index(name) for name in DIRECTIO
 POSITIONS = 16
 
 
+NOTHING_LISTED = 0.99
+"""Mean mass of tokens that rows do not list above which an audit looks at nothing."""
+
+
 @dataclass(frozen=True)
 class Bias:
     """The mean of f - E_p f over the tokens that a function could be used on, with its standard error under p."""
@@ -74,6 +78,9 @@ class Report:
     unlisted: float = 0.0
     copies_by_key: int = 0
     copies_by_text: int = 0
+    other_texts_by_key: int = 0
+    """Texts under the request and seed of an earlier one that are other texts: dropped, and no copies."""
+    first_other_text: str | None = None
     first_copy: str | None = None
     repeated: int = 0
     log10_evidence_beyond_patterns: float | None = None
@@ -97,7 +104,21 @@ class Report:
         """Why there is no verdict, with the remedy; None where there is one."""
         if self.alarmed_at is not None and self._explained:
             return f"evidence 10^{self.log10_evidence:.1f}, but {'; '.join(self.patterns)}"
-        if self.copies_by_text and not self.evidence_of_loss:
+        if self.evidence_of_loss:
+            return None
+        if self.other_texts_by_key:
+            return (
+                f"{self.other_texts_by_key} texts came again under their request and seed with other tokens (the "
+                f"first: {self.first_other_text}): no copies; give each request an id of its own"
+            )
+        if self.unlisted > NOTHING_LISTED:
+            return (
+                f"the rows leave {self.unlisted:.1%} to tokens that they do not list, so that nothing is told apart; "
+                "list the likely ones"
+            )
+        if self.tokens and self.visible > 1:
+            return f"{self.tokens} tokens show no bias at all, however large; record more"
+        if self.copies_by_text:
             return (
                 f"{self.copies_by_text} texts repeat an earlier one (the first: {self.first_copy}), which independent "
                 "requests do with probability below 1e-9: recorded twice, or drawn from one stream of random numbers; "
@@ -277,6 +298,8 @@ class Audit:
             unlisted=self._unlisted / max(self.tokens, 1),
             copies_by_key=copies.by_key,
             copies_by_text=copies.by_text,
+            other_texts_by_key=copies.other,
+            first_other_text=copies.first_other,
             first_copy=copies.first,
             repeated=copies.repeated,
             log10_evidence_beyond_patterns=None if looked is None else looked.log_evidence / math.log(10),

@@ -55,6 +55,9 @@ class Copies:
         self.by_text = 0
         self.repeated = 0
         self.first: str | None = None
+        self.other = 0
+        """Texts dropped by their key that were no copies: they went another way than any text before."""
+        self.first_other: str | None = None
         self._tolerance = tolerance
         self._texts = Texts()
         self._walks: dict[int, _Walk] = {}
@@ -103,6 +106,7 @@ class Copies:
             if first != number:
                 self.by_key += new
                 entry.kept = False
+                self._hold_against(walk, record)
                 return
         if len(self._walks) > OPEN_TEXTS:
             self._release(self._walks.pop(next(iter(self._walks))))
@@ -132,6 +136,16 @@ class Copies:
             self._beginnings.setdefault(walk.beginning, record.seed)
             if len(self._beginnings) > KNOWN:
                 del self._beginnings[next(iter(self._beginnings))]
+
+    def _hold_against(self, walk: _Walk, record: Record) -> None:
+        """Count a text that came again under its key and goes another way; `walk.copy` marks it as counted."""
+        walk.beginning = hash((walk.beginning, record.token))
+        walk.place += 1
+        forgotten = walk.place > LONGEST or len(self._beginnings) >= KNOWN
+        if not (walk.copy or forgotten or walk.beginning in self._beginnings):
+            walk.copy = True
+            self.other += 1
+            self.first_other = self.first_other or record.where
 
     @staticmethod
     def _bar(texts: int) -> float:

@@ -16,7 +16,7 @@ from montecarlo.auditing import Audit
 from montecarlo.chunks import Chunker
 from montecarlo.cli.main import app
 from montecarlo.patterns import Patterns
-from montecarlo.recording import Record, Writer
+from montecarlo.recording import Record, Row, Writer
 from montecarlo.reference_run import whole
 from tests.montecarlo.planted_runs import DIRECTIONS, RUNS, records
 
@@ -296,3 +296,42 @@ TABLE: dict[str, int] = {
     "off by .02": 15_000,
     "after a record of 1e-310": 19,
 }
+
+
+P_ROW, Q_ROW = np.array([0.5, 0.3, 0.15, 0.05]), np.array([0.35, 0.3, 0.25, 0.10])
+
+
+def judged(records):
+    running = Audit()
+    for chunk in Chunker(3).chunks(iter(records)):
+        running.update(chunk)
+    return running.report()
+
+
+def texts_under_one_key(count, same):
+    """Lossy texts of 5 tokens, all under one request and seed: the same text again and again, or others."""
+    rng, row = np.random.default_rng(0), whole(P_ROW)
+    first = rng.choice(4, 5, p=Q_ROW)
+    for number in range(count):
+        tokens = first if same else rng.choice(4, 5, p=Q_ROW)
+        for place, token in enumerate(tokens):
+            stop = "length" if place == 4 else None
+            yield Record(f"{number}:{place}", int(token), row, None, None, place, "r", seed=1, stop=stop)
+
+
+def test_texts_under_one_key_that_differ_are_no_copies():
+    """They are dropped, and what was dropped unseen is no "no loss seen". Planted fault: equal ones are copies."""
+    found = judged(texts_under_one_key(400, same=False))
+    assert found.verdict == "refused"
+    assert "other tokens" in str(found.refusal)
+    assert judged(texts_under_one_key(400, same=True)).other_texts_by_key == 0
+
+
+def test_a_run_in_which_nothing_can_be_seen_has_no_verdict():
+    short = judged([Record("", 0, whole(P_ROW), None, None, 0, str(n)) for n in range(3)])
+    assert short.verdict == "refused"
+    assert "record more" in str(short.refusal)
+    unlisted = Row(np.array([9]), np.array([0.0]), 1.0)
+    blind = judged([Record("", 1, unlisted, None, None, 0, str(n)) for n in range(1000)])
+    assert blind.verdict == "refused"
+    assert "do not list" in str(blind.refusal)
