@@ -23,7 +23,7 @@ ROOMS = {
     "exact.runtime": (3000, "rheo_core .enumeration"),
     "exact.methods": (1800, "rheo_core .enumeration .runtime"),
     "exact.interception": (4900, "rheo_core .enumeration .runtime"),
-    "exact.proofs": (2780, "rheo_core .enumeration .runtime"),
+    "exact.proofs": (2950, "rheo_core .enumeration .runtime"),
     "exact.verdict": (3250, "rheo_core .enumeration .runtime .methods .interception"),
     "exact.acceptance": (1450, "rheo_core .enumeration .runtime .methods .verdict"),
     "exact.search": (2200, "rheo_core .enumeration .runtime .methods .verdict"),

@@ -65,6 +65,8 @@ Print Assumptions drawn_positions.
 (* What runs *)
 Print Assumptions Qc_realFieldType.
 Print Assumptions mean_text_law.
+Print Assumptions mean_grown_text.
+Print Assumptions grown_cycle_lossless.
 Print Assumptions raw_proxy_lossy.
 Print Assumptions low_proxy_lossy.
 Print Assumptions adhoc_proxy_lossy.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import re
-import resource
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -25,20 +24,10 @@ from exact.enumeration.tree_classes import TreeClass, brute_force_classes, grown
 from rheo_core import Chooser, DraftRow, ModelPair, Tree, TreeShape, speculate
 from rheo_core.pool import RHEO, Drafter
 from rheo_core.rates import rheo_rate
+from tests.exact.rocq.conftest import NEEDS_COQ, PATIENCE
 from tests.pairs import rational, rule, varied
 
-SOURCES = Path(__file__).parents[3] / "exact" / "rocq"
-LIMIT = 300  # processor seconds for the whole development from clean: less than 5 minutes even on one free core
-PATIENCE = 1200  # seconds on the clock, for a machine that is busy with other things
-PROGRAMS = ("coqc", "coq_makefile", "make")
-MISSING = [program for program in PROGRAMS if shutil.which(program) is None]
-MATHCOMP = ("libcoq-mathcomp-ssreflect", "libcoq-mathcomp-algebra")
-
-pytestmark = [
-    pytest.mark.certificate,
-    pytest.mark.rocq,
-    pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)} (apt-get install coq make)"),
-]
+pytestmark = NEEDS_COQ
 
 Rows = list[list[F]]
 
@@ -167,28 +156,6 @@ def _parsed(output: str) -> list[Any]:
     return [ast.literal_eval(re.sub(r"%\w+", "", value).replace("[::", "[").replace(";", ",")) for value in values]
 
 
-def _children_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-@pytest.fixture(scope="session")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The development, compiled from clean outside the source tree within the limit."""
-    folder = tmp_path_factory.mktemp("rocq")
-    for source in (*SOURCES.glob("*.v"), SOURCES / "_CoqProject", SOURCES / "Makefile"):
-        shutil.copy(source, folder)
-    probe = folder / "probe.v"
-    probe.write_text("From mathcomp Require Import all_ssreflect all_algebra.\n")
-    if subprocess.run(["coqc", "-w", "none", probe], capture_output=True, check=False).returncode:
-        pytest.skip(f"Coq is here, MathComp is not: apt-get install {' '.join(MATHCOMP)}")
-    before = _children_seconds()
-    made = subprocess.run(["make", "-j2"], cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert made.returncode == 0, made.stdout + made.stderr
-    assert _children_seconds() - before < LIMIT
-    return folder
-
-
 @pytest.fixture(scope="session")
 def computed(compiled: Path) -> dict[str, tuple[Any, ...]]:
     """What Coq computes for each case."""
@@ -245,12 +212,13 @@ def _coq_law(listed: Any) -> dict[tuple[int, ...], F]:
     return {tuple(tokens): F(*mass) for *mass, tokens in listed if mass[0]}
 
 
-def _nodes(tree: Tree) -> Any:
+def nodes_of(tree: Tree) -> Any:
+    """The nodes of a tree in rank order: slots from the root, kind, token, path score."""
     return tuple((tree.path(i), int(tree.kind[i]), int(tree.token[i]), F(tree.score[i])) for i in range(len(tree)))
 
 
 def _our_classes(classes: Iterable[TreeClass]) -> dict[Any, F]:
-    return {_nodes(item.tree): F(item.probability) for item in classes}
+    return {nodes_of(item.tree): F(item.probability) for item in classes}
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
