@@ -40,8 +40,8 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for source in (*SOURCES.glob("*.v"), SOURCES / "_CoqProject", SOURCES / "Makefile"):
         shutil.copy(source, folder)
     (folder / "oracle").mkdir()
-    for source in ("extract.v", "main.ml"):
-        shutil.copy(SOURCES / "oracle" / source, folder / "oracle")
+    for name in ("extract.v", "main.ml"):
+        shutil.copy(SOURCES / "oracle" / name, folder / "oracle")
     probe = folder / "probe.v"
     probe.write_text("From mathcomp Require Import all_ssreflect all_algebra.\n")
     if subprocess.run(["coqc", "-w", "none", probe], capture_output=True, check=False).returncode:

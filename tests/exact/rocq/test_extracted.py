@@ -43,9 +43,9 @@ def to_question(case: Case) -> Question:
 def of_rheo_core(case: Case) -> Answer:
     """What rheo_core gives: the law of one cycle's tokens, and the classes."""
     method = rule("rheo", lead=case.lead)
-    emitted = law(lambda chooser: speculate(case.target, case.draft, (), method, case.shape, chooser).tokens)
+    emitted: Any = law(lambda chooser: speculate(case.target, case.draft, (), method, case.shape, chooser).tokens)
     drafter = Drafter(ModelPair(case.target, case.draft), case.width, case.lead, RHEO)
-    classes = {nodes_of(each.tree): F(each.probability) for each in grown_classes(drafter, (), case.shape)}
+    classes: Any = {nodes_of(each.tree): F(each.probability) for each in grown_classes(drafter, (), case.shape)}
     return Answer({text: F(mass) for text, mass in emitted.items() if mass}, classes)
 
 
@@ -142,7 +142,7 @@ def test_a_wrong_law_and_wrong_classes_would_be_seen(oracle: Path, saved: Path):
 def test_other_methods_are_refused(oracle: Path, saved: Path, part: str, value: str):
     certificate = _certificate(saved)
     certificate["inputs"]["method"][part] = value
-    with pytest.raises(InvalidInput, match=f"{part}: got '{value}', expected .*extracted program"):
+    with pytest.raises(InvalidInput, match=f"{part}: got {value}, expected .*extracted program"):
         extracted.differences(certificate, oracle)
 
 
