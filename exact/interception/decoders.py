@@ -68,8 +68,8 @@ def certify_decoder(
     `start` forgets to clear shows.
 
     Each branch runs on a deep copy of the decoder, which shares torch parameters; `step(chooser)` gets a chooser where
-    it has an argument. `options` are those of `certify_function`. Raises `InvalidInput` on what cannot be copied, on a
-    step whose result is not of token ids, and on a decoder that goes on without emitting.
+    it has an argument. `options` are those of `certify_function`. Raises `InvalidInput` on what cannot be copied and on
+    a step whose result is not of token ids.
     """
     check_count("length", length, 1)
     if not is_decoder(decoder):
@@ -82,11 +82,9 @@ def certify_decoder(
         found = certify_function(_run(decoder, order, length, ends, batch, used), target=right, **options)
         if not found.lossless:
             break
-    state = "started again after one step of a request" if used else "as it was given"
-    about = f"texts of at most {length} tokens and where they end, {served}; the decoder {state}"
-    if found.lossless:
-        about = f"{about.rpartition(' started')[0]} as it was given, and started again after one step of a request"
-    return replace(found, about=about)
+    again = "started again after one step of a request"
+    state = f"as it was given, and {again}" if found.lossless else again if used else "as it was given"
+    return replace(found, about=f"texts of at most {length} tokens and where they end, {served}; the decoder {state}")
 
 
 def _sampled(

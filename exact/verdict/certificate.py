@@ -179,6 +179,14 @@ class Certificate:
             f"target, ends not compared; ideal coins; {exactness}"
         )
 
+    def listed_figures(self) -> dict[str, object]:
+        """What the cycles emit and accept, as plain JSON values."""
+        return {
+            "total_variation": number(self.total_variation),
+            "acceptance_length": number(self.acceptance_length),
+            "acceptance_by_depth": [number(mass) for mass in self.acceptance_by_depth],
+        }
+
     def summary(self) -> dict[str, object]:
         """Verdicts and figures as plain JSON values, without rows and distributions."""
         return {
@@ -188,9 +196,7 @@ class Certificate:
             "every_target_reason": self.every_target_reason,
             "claim": self.claim,
             "classes": self.classes,
-            "total_variation": number(self.total_variation),
-            "acceptance_length": number(self.acceptance_length),
-            "acceptance_by_depth": [number(mass) for mass in self.acceptance_by_depth],
+            **self.listed_figures(),
             "counterexample": wrong(self.counterexample),
             "lemmas": self.lemmas,
             "scope": self.checked_scope,

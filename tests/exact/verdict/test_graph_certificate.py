@@ -102,10 +102,16 @@ def test_the_checker_validates_form_and_digest_and_takes_the_rest_as_recorded(tm
     assert "sha256" in capsys.readouterr().out
     short = {name: value for name, value in document.items() if name != "graph"}
     assert check_exit(tmp_path, short | {"sha256": graph_certificate._digest(short)}) == 1
-    own = document["method"]["identity"]["verify"] | {"known": False}
-    forged = document | {"method": document["method"] | {"identity": {"verify": own}}}
-    assert check_exit(tmp_path, forged | {"sha256": graph_certificate._digest(forged)}) == 1
-    assert "a part is not known" in capsys.readouterr().out
+    parts = document["method"]["identity"]
+    own = parts | {"verify": parts["verify"] | {"known": False}}
+    for identity, why in (
+        (own, "a part is not known"),
+        ({}, "another form"),
+        ({"verify": own["verify"]}, "another form"),
+    ):
+        forged = document | {"method": document["method"] | {"identity": identity}}
+        assert check_exit(tmp_path, forged | {"sha256": graph_certificate._digest(forged)}) == 1
+        assert why in capsys.readouterr().out
 
 
 def check_exit(folder, document):
